@@ -45,7 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
         what = "NumPy" if chosen.bare else "torques"
         table = Table(
             "", "wall time", "tasks", "all processes", "overhead", "of it idle",
-            "beyond one process",
+            "increase over one process",
             title=f"{what}: time per state, {chosen.files} files of {chosen.states:,} states",
         )  # fmt: skip
         ns, good = 1e9 / here.states, True

@@ -26,8 +26,8 @@ def run(chosen: argparse.Namespace) -> int:
         return 1
     robots = [chasles.load(chosen.robot)] if chosen.robot else _robots()
     rounds, seconds = (1, 1.0) if chosen.quick else (5, 3.0)
-    rates = ("first picture", "updates/s", "pictures/s")
-    table = Table("robot", "joints", *rates, "an update", "a picture")
+    rates = ("first frame", "updates/s", "frames/s")
+    table = Table("robot", "joints", *rates, "an update", "a frame")
     for robot in robots:
         found = measure(robot, rounds, seconds)
         table.add_row(

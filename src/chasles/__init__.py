@@ -151,7 +151,7 @@ FOREIGN = {
 
 
 class _Package(ModuleType):
-    """Module that keeps a function when a subpackage of the same name is imported."""
+    """Module whose functions are not overwritten when subpackages of the same name are imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:

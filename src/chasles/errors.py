@@ -95,7 +95,10 @@ def brief(data: Any) -> str:
 
 @cache
 def _usual(kind: Any) -> dict[str, str | None]:
-    """Return the default value, as text or None, of each field in the repr of a dataclass."""
+    """Return the default values, as text, of the fields shown in the repr of a dataclass.
+
+    The value is None for a field without a default.
+    """
     found: dict[str, str | None] = {}
     for x in (x for x in fields(kind) if x.repr):
         usual = x.default if x.default_factory is MISSING else x.default_factory()

@@ -305,10 +305,11 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 
 
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
-    """Return a program for one step of resolved-rate control, and `STATES` test inputs for it.
+    """Return a program for one step of resolved-rate control, and test inputs for it.
 
-    Of `CHOICE` random inputs, those with the smallest resulting joint velocities are selected,
-    because their configurations are far from singularities.
+    The number of test inputs is `STATES`. They are the inputs with the smallest resulting joint
+    velocities among `CHOICE` random inputs, because their configurations are far from
+    singularities.
     """
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks

@@ -163,7 +163,7 @@ def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
 
 
 def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write several files from strings, given by path.
+    """Write several text files, given as a mapping from path to content.
 
     The temporary files are renamed to their targets only after all of them have been written.
     """

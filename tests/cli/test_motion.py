@@ -573,7 +573,7 @@ def test_bad_options(
     ("robot", "content", "options", "message"),
     [
         ("planar:2", None, [], "the file does not exist"),
-        ("quadruped", "0 0 0\n", [], "a file without a header allows one"),
+        ("quadruped", "0 0 0\n", [], "a file without a header supports"),
         ("planar:1", "0 0 0\n1 1 1\n2 0 0\n", ["--differentiate"], ""),
     ],
 )

@@ -102,9 +102,9 @@ def test_the_nearest_point_of_a_ground_is_nearest() -> None:
     [
         (
             lambda x, y: np.sin(x),
-            "E-CONTACT-025 Ground: height failed when traced: TypeError:",
+            "E-CONTACT-025 Ground: height(x, y) failed when traced: TypeError:",
         ),
-        (lambda x: x, "E-CONTACT-025 Ground: height failed when traced: TypeError:"),
+        (lambda x: x, "E-CONTACT-025 Ground: height(x, y) failed when traced: TypeError:"),
         (lambda x, y: "flat", "E-CONTACT-026 Ground:"),
     ],
 )

@@ -224,7 +224,7 @@ EXAMPLES: dict[str, Example] = {
         ),
         "joint 'elbow'",
         7,
-        "gear ratio of 100 but no armature: the rotor inertia is multiplied by 10000",
+        "gear ratio is 100, but the armature is zero: the rotor inertia, multiplied by 10000, is",
     ),
     "left-right": Example(
         TWINS.format(mass=1.2, lower=-1), "link 'right_foot'", 4, "1.2 kg instead of 1 kg"

@@ -221,7 +221,7 @@ def test_torques_of_members_and_of_steps() -> None:
     same(one, ARM.rollout(Q[0], QD[0], rows, dt=1e-3, steps=5, integrator="rk4"))
     many = ARM.simulate(Q, QD, duration=5e-3, tau=rows[None])
     assert np.array_equal(many.q[0], one.q)
-    with pytest.raises(ValueError, match="one row per step needs a compiled motion"):
+    with pytest.raises(ValueError, match="one row per step requires a compiled simulation"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, integrator="dopri5")
     with pytest.raises(TypeError, match="pass `control` or `tau`"):
         ARM.simulate(Q[0], QD[0], duration=5e-3, tau=rows, control=HOLD)
@@ -279,7 +279,7 @@ def test_parts_on_soft_ground() -> None:
     assert np.array_equal(np.concatenate([first.q, rest.q]), whole.q)
     assert np.array_equal(whole.touching.forces[-len(rest.t) :], rest.touching.forces)
     other = planar(2)
-    with pytest.raises(ValueError, match="resume belongs to another motion"):
+    with pytest.raises(ValueError, match="`resume` belongs to another motion"):
         other.simulate(np.zeros(2), np.zeros(2), duration=0.02, resume=first.end)
 
 

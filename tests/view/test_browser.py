@@ -433,7 +433,7 @@ def test_a_picture_is_recorded_of_a_posture_or_of_the_start_of_a_motion(
     with show(robot, motion=swing, port=0) as viewer, show(robot, port=0) as still:
         record(viewer, tmp_path / "start.png", size=(320, 240))
         record(still, tmp_path / "posture.png", size=(320, 240))
-        with raises("E-VIEW-022", "pass `motion`, or record a picture"):
+        with raises("E-VIEW-022", "pass `motion`, or save a picture"):
             record(still, tmp_path / "film.mp4")
     for name in ("start.png", "posture.png"):
         picture = imageio.imread(tmp_path / name)

@@ -554,7 +554,7 @@ def test_a_posture_is_recorded_as_a_picture_only(
 ) -> None:
     assert video.STILL in video.SUFFIXES
     monkeypatch.setattr(video, "check_video", lambda path, overwrite: Path(path))
-    with raises("E-VIEW-022", "pass `motion`, or record a picture with a file name ending in .png"):
+    with raises("E-VIEW-022", "pass `motion`, or save a picture with a file name ending in .png"):
         record(viewer, "film.mp4")
 
 

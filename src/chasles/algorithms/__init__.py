@@ -143,7 +143,7 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     "center_of_mass": (Method("spatial", "spatial.momentum:center_of_mass"),),
     "centroidal_momentum_matrix": (Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),),
 }  # fmt: skip
-"""Methods of the functions that depend on masses, by function name."""
+"""Methods for each function that depends on masses, by function name."""
 
 DIVIDING = frozenset(
     (

@@ -22,7 +22,10 @@ from chasles.model.model import WORLD, Frame, Model
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Property matrices [D] of a joint (4x4 matrices of its screws), or their time derivatives."""
+    """Mitra's property matrices [D] of a joint, or their time derivatives.
+
+    Each degree of freedom has one matrix, the 4x4 matrix of its screw.
+    """
 
     columns: tuple[Velocity, ...]
 
@@ -61,7 +64,8 @@ def joint_motion_rates(
     in body coordinates.
 
     Mitra expresses all quantities in the base frame. Here, the point and axes of `view` may also
-    move with the body. All velocities and derivatives are then relative to this point and axes.
+    move with the body. All velocities and derivatives are then relative to this point and these
+    axes.
     """
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}

@@ -44,10 +44,10 @@ def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that no loop or coupling constrains a floating base, so that the base can recoil."""
+    """Require that no loop or coupling constrains a floating base, so that it moves freely."""
     for constraint in model.constraints:
         if model.floating and 0 in constraint.bodies:
-            return f"{constraint.name!r} constrains the floating base, so the base cannot recoil"
+            return f"{constraint.name!r} constrains the floating base, which must move freely"
     return ""
 
 
@@ -145,8 +145,9 @@ class Method:
         "module:function", or "module" if the function has the name of its module. The module is in
         this package and is loaded on first use.
     inertias
-        Model transformation ("moments" or "products", see `model.passes`) that regroups inertias,
-        set only if the result depends solely on the equations of motion.
+        Model transformation ("moments" or "products", see `model.passes`) that regroups inertias.
+        Empty unless the result depends solely on the equations of motion, which regrouping does not
+        change.
     passes
         Names of other model transformations (`model.passes`) that the method always requires.
     followers

@@ -33,7 +33,7 @@ class Backend(NamedTuple):
     - loop: the module that defines `Loop`, which repeats a kernel.
     - adjoint: the module that defines `Adjoint`, which runs a loop backward.
     - search: the module that defines `Search`, which repeats a step until each problem is solved or
-      given up.
+      abandoned.
     - iterated: the module that combines several kernels into one that iterates (`llvm.iterated`).
     - chain: the module that defines `Chain`, which runs several kernels in turn on a tile of
       states.
@@ -166,7 +166,7 @@ def compile(
 def known(
     recipe: object, trace: Callable[[], Program], backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel | None:
-    """Return the kernel that was cached under a recipe (see `compile`), or None.
+    """Return the cached kernel for a recipe (a cache key, see `compile`), or None.
 
     trace: function that traces the program. A GPU backend calls this function when it needs code
     for a different array layout.
@@ -184,8 +184,9 @@ def begin(
 ) -> Callable[[], Kernel]:
     """Begin to compile a program unless it is cached; return a function that returns its kernel.
 
-    The program is traced only if no kernel is cached under the recipe. Other processes, which end
-    when `stack` is closed, may compile the program while this process traces other programs.
+    The program is traced only if no kernel is cached for `recipe` (the cache key, see `compile`).
+    Other processes, which end when `stack` is closed, may compile the program while this process
+    traces other programs.
     """
     found = known(recipe, trace, backend, dtype)
     if found is not None:
@@ -199,7 +200,7 @@ def begin(
 def prepare(
     recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel:
-    """Return the kernel cached under a recipe; if there is none, compile the program."""
+    """Return the cached kernel for a recipe (a cache key), or compile and cache the program."""
     found = known(recipe, lambda: program, backend, dtype)
     return found or compile(program, backend, dtype, recipe)
 
@@ -222,7 +223,7 @@ def fast_entry(
 def called_by_slot(kind: type) -> None:
     """Make the objects of a class callable: a call runs the fast entry in their field `_entry`.
 
-    See `llvm.kernel.called_by_slot`.
+    A fast entry is a C callable in machine code (see `llvm.kernel.called_by_slot`).
     """
     _backend(USUAL).called_by_slot(kind, object.__new__(kind))
 
@@ -287,9 +288,9 @@ def gram_width(count: int, backend: str = USUAL) -> int:
 
 
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:
-    """Return a search, which repeats a kernel until each problem is solved or given up.
+    """Return a search, which repeats a kernel until each problem is solved or abandoned.
 
-    On a GPU, the search takes two kernels, one for float32 and one for float64.
+    On a GPU, two kernels must be passed, one for float32 and one for float64.
     """
     return importlib.import_module(BACKENDS[backend].search).Search(*kernels)
 

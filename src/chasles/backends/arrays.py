@@ -193,7 +193,7 @@ def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
 def call(
     kernel: Kernel, name: str, arguments: Sequence[Any], out: Any = None, threads: int | None = None
 ) -> Any:
-    """Run a kernel on arrays with any leading shapes that broadcast together.
+    """Run a kernel on arrays whose leading dimensions broadcast together.
 
     The result is one array, or a tuple if the interface has several outputs.
     """

@@ -4,8 +4,8 @@ Cached machine code is executable code. Only the user can access the folder (mod
 opened without following links, and the owner and mode of the open file are checked. An entry is
 used only if its SHA-256 matches. An entry that is damaged, unreadable or owned by another user is
 ignored and rebuilt; an unusable folder is not an error. Writes are atomic, and the next writer
-removes leftovers of killed writers. When the total size exceeds `LIMIT`, the least recently used
-entries are evicted.
+removes temporary files left by killed processes. When the total size exceeds `LIMIT`, the least
+recently used entries are evicted.
 
 On a system without file owners and modes (Windows), the system protects the user's folder from
 other users, and a cache folder outside it is not used.
@@ -105,7 +105,7 @@ def folder() -> Path:
 
 
 _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""Exceptions that reading a cache entry with a damaged header can raise."""
+"""Exceptions that can occur when a cache entry with a damaged header is read."""
 
 
 @uninterrupted
@@ -172,7 +172,7 @@ class Cleared(NamedTuple):
 
 @uninterrupted
 def clear() -> Cleared:
-    """Remove all entries that can be removed, and leftovers of killed writers."""
+    """Remove all entries that can be removed, and temporary files left by killed processes."""
     removed, left = 0, []
     with contextlib.suppress(OSError), _opened(folder()) as place:
         for name in place.names():
@@ -238,7 +238,7 @@ def is_private(path: Path) -> bool:
 
 
 def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
-    """Return True if a file has the right type, belongs to this user, and others have no access."""
+    """Return True if a file has the right type, belongs to this user, and is closed to others."""
     if not hasattr(os, "geteuid"):
         own = folder.resolve().is_relative_to(Path.home().resolve())
     else:

@@ -102,7 +102,7 @@ def rate(known: Rates, size: int) -> float:
 
 @cache
 def processor(cores: int) -> Limits:
-    """Return the peak rates of several cores together, each at least the rate of one core."""
+    """Return the combined peak rates of several cores, never less than the rates of one core."""
     found = _measured(cores)
     if cores == 1:
         return found

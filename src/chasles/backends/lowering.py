@@ -29,12 +29,12 @@ REGISTERS = 32
 """Number of vector registers. Code with at most this many live values needs no reloads."""
 
 NEVER = sys.maxsize
-"""Threshold `far` with which no value is reloaded, because every program is shorter."""
+"""Value of `far` that exceeds the length of every program, so that no value is reloaded."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Instructions in order, followed by the sines and cosines of `angles`, computed together."""
+    """Instructions in order, followed by the sines and cosines of all `angles` in one group."""
 
     code: tuple[int, ...]
     angles: tuple[int, ...]
@@ -71,7 +71,7 @@ class Lowered:
 
 
 def lower(program: Program, *, fuse: bool, longest: int, far: int = NEVER) -> Lowered:
-    """Order instructions and divide them into parts, after fusing multiply-adds if `fuse`."""
+    """Fuse multiply-adds (if `fuse` is True), order instructions, and divide them into parts."""
     code = fused(program) if fuse else list(program.code)
     return cut(code, list(places(program)), longest, far)
 
@@ -452,7 +452,7 @@ def _freeing(
             heapq.heappush(by_gain, (-gain[k], place[k], k))
 
     def last_use(a: int) -> None:
-        """Record that only one use of value a is left; this use frees the register of a."""
+        """Record that the value `a` has one remaining use, after which its register is free."""
         if held[a]:
             for k in users[a]:
                 if k not in done:

@@ -84,7 +84,7 @@ NOT_TAKEN = "inttoptr (i64 1 to ptr)"
 """Value that machine code returns if Python code must handle the call."""
 
 USUAL, USUAL_RANK = 4, 2
-"""Largest kernels that are called by machine code without loops (`llvm.calls.usual`).
+"""Size limits of the kernels that loop-free machine code calls (`llvm.calls.usual`).
 
 Such a kernel has at most `USUAL` inputs, all vectors, and one output with at most `USUAL_RANK`
 axes.
@@ -128,10 +128,10 @@ These words are followed by VARIABLE words for each input and output.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
-"""Layout of a wrench in a call descriptor.
+"""Layout of a wrench in a call descriptor, in 8-byte words.
 
-The words are the wrench's key in `f_ext`, its type (0 for an array), the offsets of its fields, and
-the required values of the fields `axes` and `at`.
+The words hold the wrench's key in `f_ext`, its type (0 for an array), the offsets of its fields,
+and the required values of the fields `axes` and `at`.
 """
 
 MOST_RANK = 8

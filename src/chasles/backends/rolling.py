@@ -33,7 +33,7 @@ most `LONG` instructions, and only pairs that occur at least once per `OFTEN` se
 """
 
 NUMBERS, READS = 0, 1
-"""Input arrays of a form's program: 0 contains constants, and 1 values read from memory."""
+"""Indices of the two input arrays of a `Form`'s program: constants, and values read from memory."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,15 @@ class Rolled:
 
     @property
     def parts(self) -> tuple["Rolled"]:
-        """This program as the only part, for compatibility with `Lowered.parts`."""
+        """A tuple that contains only this program, for compatibility with `Lowered.parts`."""
         return (self,)
 
 
 def rolled(program: Program) -> Rolled | None:
     """Return a program as a loop over segments of code, or None if a loop is not worthwhile.
 
-    The result is None if the forms are too long (see `SHORTER`), if the program is not divided into
-    segments, or if it returns an input unchanged.
+    The result is None if the loop would not shorten the code by at least the factor `SHORTER`, if
+    the program is not divided into segments, or if the program returns an input unchanged.
     """
     code, results = program.code, list(places(program))
     if not program.cuts or any(code[r].op == "input" for r in results):
@@ -153,8 +153,9 @@ def _as_soon_as_known(
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
     """Join neighboring segments, beginning with the pair of forms that occurs most often.
 
-    Values passed between joined segments stay in registers. The total length of all forms, times
-    `SHORTER`, does not exceed the program's length.
+    Segments with the same operations have the same form. Values passed between joined segments stay
+    in registers. Joining stops before the total length of all distinct forms exceeds the program's
+    length divided by `SHORTER`.
     """
     kinds: dict[tuple[object, ...], int] = {}
     ids = [kinds.setdefault(_form(code, segment), len(kinds)) for segment in segments]
@@ -218,7 +219,7 @@ def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> b
 
 
 def _form(code: Sequence[Instruction], segment: Sequence[int]) -> tuple[object, ...]:
-    """Return a key for a segment: equal for segments that can run as passes of the same loop."""
+    """Return a key that is equal for segments that can run as iterations of the same loop."""
     local = {k: j for j, k in enumerate(segment)}
     described = []
     for k in segment:
@@ -238,8 +239,8 @@ def _places(
     """Return the index in memory of each value that segments share, and the size of the memory.
 
     Values of a segment with equal lifetimes are adjacent, and their memory is reused after the last
-    segment that reads them. All segments of one form store equally many values; values that no
-    other segment reads are stored in the last entry (key -1).
+    segment that reads them. All segments of the same form store the same number of values;
+    values that no other segment reads are stored in the last scratch entry (key -1).
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]

@@ -41,8 +41,8 @@ DATA, SIZES = 24, 40
 """Offsets (bytes) of a buffer's data address and shape in XLA's buffer struct."""
 
 ERROR_CREATE, STREAM_GET = 48, 80
-"""Offsets (bytes) in XLA's function table of the functions that create an error and return the
-stream."""
+"""Offsets (bytes), in XLA's function table, of two functions: one creates an error, and the other
+returns the stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
 """Sizes (bytes) of the argument structs of two XLA functions. The struct for getting the stream
@@ -79,7 +79,8 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
     """Return a handler in LLVM IR, which answers XLA's metadata requests and handles calls.
 
-    A call runs the lines of the writer, then `work`, which must end with a return instruction.
+    A call runs the code that `w` has emitted, then `work`, which must end with a return
+    instruction.
     """
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
@@ -214,12 +215,13 @@ def _error(message: str, create: str) -> str:
 def gpu_handler(
     kernel: cuda.Kernel, target: str, layout: Layout, minor: int
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the address of XLA's handler for a kernel, and which results are stored by columns.
+    """Return the address of a kernel's XLA handler, and the indices of its column-major results.
 
     The handler stays loaded until the process ends.
 
     - target: the architecture.
-    - layout: the layout for which the kernel is compiled. Kernels of every layout accept rows.
+    - layout: the layout for which the kernel is compiled. Kernels of every layout accept
+      row-major arrays.
     - minor: the minor version of XLA's interface, which the handler reports on request.
     """
     built, function = kernel.loaded(target, layout)

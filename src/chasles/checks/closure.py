@@ -80,8 +80,8 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 def _ways(model: Model) -> list[Method]:
     """Return the constrained-dynamics methods that support a mechanism.
 
-    Methods that are never chosen automatically are omitted, because they invert inertias with mixed
-    units, which is inaccurate for robots that are thousands of meters long.
+    Methods that are never chosen automatically are omitted. These methods invert inertia matrices
+    whose entries have different units, which is inaccurate for robots thousands of meters long.
     """
     known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]

@@ -74,7 +74,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the absolute differences of two results, and the size of the second result."""
+    """Return the absolute differences of two results, and the magnitude of the second result."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))

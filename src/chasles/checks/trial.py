@@ -1,4 +1,4 @@
-"""Random robot states for tests, in which functions are evaluated without compilation."""
+"""Random robot states for tests that evaluate functions without compilation."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

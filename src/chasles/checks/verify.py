@@ -138,7 +138,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Verification:
-    """The largest error of every check, function and method.
+    """The largest error for each combination of check, function and method.
 
     `left_out` lists functions that were not checked, with the reasons.
     """

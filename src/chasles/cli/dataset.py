@@ -251,7 +251,10 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one log unless it exists; report progress (states) to `told`."""
+        """Compute the table of one log, unless the table exists and `overwrite` is False.
+
+        Each call of `told` passes the number of states finished since the last call.
+        """
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:

@@ -155,7 +155,7 @@ class Summary:
     velocity
         Largest absolute value of each joint velocity.
     speed, acceleration
-        Largest values at the summarized frame.
+        Largest linear speed and linear acceleration at the frame shown in the summary.
     work
         Work (J) done by generalized and by external forces (trapezoidal rule); None without times.
     energy
@@ -184,7 +184,10 @@ class Summary:
         return np.sqrt(self.squares / max(1, self.instants))
 
     def add(self, states: States, frame: int = 0) -> None:
-        """Add the next states to the summary. `frame` is the index of a frame in their results."""
+        """Add the next states to the summary.
+
+        frame: index of the frame, in the results of these states, whose speed is summarized.
+        """
         t, n = states.motion.t, len(states.tau)
         total = states.kinetic + states.potential
         if self.instants == 0:
@@ -305,7 +308,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces on the robot: none, or read from a file with one row or one per sample."""
+    """External forces: none, or read from a file with a single row or one row per sample."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on

@@ -69,7 +69,7 @@ def _built(target: str, how: Loading) -> Robot:
     if len(given) != len(needed) or not counts:
         usage = f"{name}:{','.join(needed)}" if needed else name
         where = ", with integers" if needed else ", without arguments"
-        raise ModelError("E-CLI-042", f"write this built-in robot as {usage}{where}", part=target)
+        raise ModelError("E-CLI-042", f"specify this built-in robot as {usage}{where}", part=target)
     robot: Robot = getattr(robots, name)(*map(int, given))
     source = robot.model.source
     if how.floating:
@@ -98,12 +98,12 @@ def among(words: Iterable[str]) -> Callable[[str], list[str]]:
 
 
 def installed(incomplete: str) -> list[str]:
-    """Complete the names of installed robots."""
+    """Return the names of installed robots with the typed prefix, for shell completion."""
     return among(robot.name for robot in registry.installed())(incomplete)
 
 
 def names(incomplete: str) -> list[str]:
-    """Complete the names of built-in and installed robots, but not file names."""
+    """Return the names of built-in and installed robots, but not files, with the typed prefix."""
     return among([*robots.ROBOTS, *installed(incomplete)])(incomplete)
 
 

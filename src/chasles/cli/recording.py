@@ -30,8 +30,7 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Prefixes of array names in a part file, for the end state and the solver state; and the fields of
-the end state."""
+"""Array-name prefixes in a part file (end state, solver state), and fields of the end state."""
 
 
 class Recording:
@@ -262,11 +261,11 @@ def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarra
 
 
 def _states(path: Path) -> dict[str, np.ndarray]:
-    """Return the state arrays of a part file."""
+    """Return the state arrays of a part file, which stores consecutive steps of the run."""
     arrays = _intact(path)
     if arrays is None:
-        problem = "the part file was damaged during the run"
-        raise ModelError("E-CLI-037", problem, "compute it again with --resume", file=path)
+        problem = "this file, with part of the motion, was damaged during the run"
+        raise ModelError("E-CLI-037", problem, "compute this part again with --resume", file=path)
     return {n: array for n, array in arrays.items() if not n.startswith((END, MEMORY, "after"))}
 
 

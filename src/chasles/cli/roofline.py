@@ -1,4 +1,4 @@
-"""Roofline model: function times relative to the machine's arithmetic and memory limits."""
+"""Roofline model: execution times relative to the machine's arithmetic and memory limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -225,7 +225,7 @@ def _check_ground(made: Scenario, rows: list[dict[str, Any]]) -> None:
     with made.blamed("ground"):
         law = checked_table("law", made.top["ground"])
     if law["kind"] != "rigid":
-        problem = f"law {law['kind']!r} needs frames that touch the ground"
+        problem = f"law {law['kind']!r} requires contact frames, but none were given"
         remedy = "name the frames with --foot FRAME:RADIUS or [[contact]] tables, or use 'rigid'"
         raise made.error("E-SCENARIO-039", problem, remedy, "ground")
 

@@ -18,7 +18,7 @@ CONTROLS: dict[str, Any] = {
 """Controller classes by name."""
 
 ACTUATORS = "actuators"
-"""Name of the law with constant actuator controls; `ACTUATED` lists its keys in [control]."""
+"""Name of the control law for constant actuator controls; `ACTUATED` lists its [control] keys."""
 
 ACTUATED = ("ctrl", "act")
 
@@ -56,7 +56,7 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """Return a converter that accepts only values of one type for which `suits` is True."""
+    """Return a converter that accepts values of one type, but only if `suits(value)` is True."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):

@@ -35,7 +35,7 @@ ROUNDING = 1e-6
 """
 
 DEEP = 1e-3
-"""Minimum initial ground penetration (m) that raises the base, or for which a note is printed."""
+"""Minimum initial ground penetration (m) at which the base is raised or a note is printed."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -62,7 +62,7 @@ class Scene:
     def simulate(
         self, steps: int | None = None, resume: End | None = None, **more: Any
     ) -> Trajectory:
-        """Simulate the scenario from its initial state, or from the end `resume` of earlier steps.
+        """Simulate from the initial state, or from `resume`, the end state of earlier steps.
 
         `steps` is the number of steps (default: all). `more` contains other options of
         `Robot.simulate`.
@@ -92,7 +92,10 @@ class Scene:
         return contact_points(self.robot.model, self._pairs, q, stepped=self.stepped)
 
     def sunken(self) -> dict[str, float]:
-        """Return the joints to the world whose links start in the ground, and the depths (m)."""
+        """Return the initial penetration depths (m) of parts of the robot that are in the ground.
+
+        The key of each part is the joint that attaches the part to the world.
+        """
         return _sunken(self.robot, self._pairs, self.q)
 
     @property
@@ -182,8 +185,9 @@ def _standing(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Raise floating bases out of the scenario's ground; return q, and the distances (m).
 
-    Base positions from the scenario, a keyframe or a followed motion are kept. All positions are
-    kept for the contacts of the robot's file, and if a loop attaches the robot to the world.
+    Base positions from the scenario, a keyframe or a followed motion are kept. No position is
+    changed if the contacts of the robot's file are used, or if a loop attaches the robot to the
+    world.
     """
     start, held = scenario.tables["start"], any(x.parent is None for x in robot.model.source.loops)
     given = start.get("q", {})
@@ -201,7 +205,11 @@ def _standing(
 
 
 def _sunken(robot: Robot, pairs: Sequence[Pair], q: np.ndarray) -> dict[str, float]:
-    """Return the joints to the world whose links are in the ground, and the depths (m)."""
+    """Return the penetration depths (m) of parts of the robot that are in the ground.
+
+    The key of each part is the joint that attaches the part to the world. Depths below `DEEP` are
+    omitted.
+    """
     found = depths(robot.model, pairs, q).items()
     return {robot.model.bodies[i].data.name: depth for i, depth in found if depth >= DEEP}
 
@@ -378,7 +386,7 @@ def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return "file" if the contacts of the robot's file are used, and otherwise no contacts.
+    """Return "file" if the contacts in the robot's file are used, or else an empty tuple.
 
     By default, these contacts are used if the file has a ground plane but no loops or couplings,
     and the scenario does not set the integrator.

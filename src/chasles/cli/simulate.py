@@ -24,13 +24,13 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 MOST_NOTES = 3
-"""Maximum number of notes from loading the robot that are printed."""
+"""Maximum number of printed notes from loading the robot."""
 
 MOST_NAMED = 5
 """Maximum number of links named in a note."""
 
 PENETRATES = "E-MOTION-059"
-"""Code of the error for bodies that penetrate in the initial state."""
+"""Code of the error for bodies that penetrate each other in the initial state."""
 
 EXPLODED = 1e3
 """Largest plausible change of energy, relative to the energy that is exchanged in the motion."""
@@ -157,7 +157,7 @@ def _shapeless(scene: Scene) -> list[str]:
 def _sunken(scene: Scene) -> list[tuple[str, str]]:
     """Return a problem and a remedy for each part of the robot that starts in the ground.
 
-    Parts attached to the world by other joints than a free joint are reported together.
+    Parts attached to the world by joints other than a free joint are reported together.
     """
     robot, source = scene.robot, scene.robot.model.source
     found, fixed = [], 0.0
@@ -289,9 +289,9 @@ def disturbance(text: str | None) -> dict[str, Any]:
 def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
     """Return the scenario values for contacts with the ground plane z = 0.
 
-    `ground` is the contact law as LAW,KEY=NUMBER,... `feet` are the frames that can touch the
-    ground, as FRAME[:RADIUS]. Without feet, all collision shapes in the robot's file can touch the
-    ground.
+    `ground` is the contact law, in the form "LAW,KEY=NUMBER,...". `feet` are the frames that can
+    touch the ground, each in the form "FRAME[:RADIUS]". Without feet, all collision shapes in the
+    robot's file can touch the ground.
     """
     if not ground:
         if feet:

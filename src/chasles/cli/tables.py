@@ -43,7 +43,7 @@ class Table:
             self.writer.close()
 
     def add(self, columns: Sequence[np.ndarray]) -> None:
-        """Append rows to the table, given as one array per column; the first may be the time."""
+        """Append rows, given as one array per column; the first array may be the time."""
         import pyarrow
         from pyarrow import parquet
 

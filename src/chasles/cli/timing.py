@@ -12,7 +12,7 @@ CALLS = 256
 
 
 class Way(NamedTuple):
-    """A function to time, the number of states that each call computes, and the clock to use."""
+    """Function to be timed, number of states that each call computes, and clock to use."""
 
     states: int
     run: Callable[[], object]

@@ -185,7 +185,7 @@ def _varied(name: str, robot: Robot, task: Task) -> None:
     """Raise an error if the task or a joint has velocities that are not rates of coordinates."""
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     if checked_task(task) == "twist":
-        problem = "a twist has no coordinates to vary"
+        problem = "a twist is not the time derivative of any coordinates"
         remedy = "use 'pose' or 'position'"
         raise InputError("E-CONTROL-005", problem, remedy, part=name)
     for body in robot.model.bodies:

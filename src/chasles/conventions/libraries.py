@@ -468,7 +468,10 @@ class Convention:
         return out
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return T' (dT/dt) qd, which is zero at rest: a term in the library's accelerations."""
+        """Return T' (dT/dt) qd, where T maps qd to the velocities of the other library.
+
+        This term of the acceleration conversion is zero at rest.
+        """
         out = np.zeros_like(qd)
         for turn in self._turns:
             out[..., turn.here] = turn.drift(qd)
@@ -533,8 +536,9 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
 
     Notes
     -----
-    Joint positions of a robot loaded from an MJCF file include `ref`. For other robots, `ref` is
-    unknown. Add it to the joint positions in chasles to obtain MuJoCo's joint positions.
+    Joint positions of a robot loaded from an MJCF file include `ref`. For other robots, chasles
+    does not know MuJoCo's `ref`. To obtain MuJoCo's joint positions, add `ref` to the joint
+    positions in chasles.
 
     Examples
     --------
@@ -630,8 +634,8 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
         problem = (
-            f"{at} has type {data.kind} and normal {tuple(data.axis)}, but its x and y match "
-            "the library's only for the normal (0, 0, 1)"
+            f"{at} has type {data.kind} and normal {tuple(data.axis)}, but its x and y "
+            "coordinates match those of the library only if the normal is (0, 0, 1)"
         )
         remedy = "rotate the joint's frame so that the normal is (0, 0, 1)"
         raise ModelError("E-CONVENTION-003", problem, remedy, part=library)

@@ -224,5 +224,5 @@ def matrix(quaternion: np.ndarray) -> np.ndarray:
 
 
 def stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Stack rows of arrays (...), one for each entry, into matrices (..., rows, columns)."""
+    """Stack nested sequences of arrays, each of shape (...), into matrices (..., rows, columns)."""
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

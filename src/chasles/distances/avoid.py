@@ -117,7 +117,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "avoid supports only spheres, capsules, planes, and boxes paired with spheres"
+        problem = "`avoid` supports only spheres, capsules, planes, and boxes paired with spheres"
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
@@ -132,9 +132,10 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the shapes of all obstacles, and the centers and radii (..., 4) of spheres in arrays.
+    """Return the shapes of all obstacles, and the centers and radii (..., 4) given as arrays.
 
-    The position and radius of such a sphere differ between problems; its shape is a placeholder.
+    A sphere that is given as an array can have another center and radius in each problem. Its shape
+    is a placeholder.
     """
     if obstacles is None:
         return None, {}
@@ -160,7 +161,7 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
 
 
 def _round(element: Element) -> list[Any]:
-    """Return the shape in a list, or enclosing spheres if its kind is not supported."""
+    """Return a list with the shape or, if its kind is not supported, with enclosing spheres."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))

@@ -79,7 +79,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """Geometry object of the library Coal, in the shape's frame."""
+        """Geometry object of the Coal library, in the shape's frame."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None
@@ -197,10 +197,7 @@ def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
     some = ", ".join([*files][:2]) + (", ..." if len(files) > 2 else "")
     packages = [name for name in dict.fromkeys(map(package_of, files)) if name]
     found = package_remedy(packages[0]) if packages else "restore the files"
-    remedy = (
-        f"{found}, or pass `pairs` that do not contain "
-        f"{', '.join([*links][:3])}"
-    )
+    remedy = f"{found}, or pass `pairs` that do not contain {', '.join([*links][:3])}"
     problem = f"mesh files for collision shapes were not found ({len(files)}): {some}"
     return ModelError("E-DIST-001", problem, remedy, part=f"robot {model.name!r}")
 

@@ -95,7 +95,7 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
             )
         for name in names:
             if name not in known:
-                problem = f"{name!r} has no collision shapes and is not an obstacle"
+                problem = f"{name!r} is neither a link with collision shapes nor an obstacle"
                 raise InputError("E-DIST-023", problem, suggest(name, known), part="distance")
         if names[0] == names[1]:
             problem = f"a pair contains {names[0]!r} twice"

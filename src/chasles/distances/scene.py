@@ -26,14 +26,14 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) for distances computed by the library Coal.
+"""Tolerance (m) for distances computed by the Coal library.
 
 The tolerance for penetration depths stays at 1e-6, because Coal does not converge for ellipsoids
 with smaller tolerances.
 """
 
 ITERATIONS = 512
-"""Iteration limit for the GJK and EPA algorithms of the library Coal."""
+"""Iteration limit for the GJK and EPA algorithms of the Coal library."""
 
 TOUCHING = 1e-9
 """Distance (m) below which the nearest points are too close to define a contact normal."""
@@ -102,7 +102,7 @@ class Distances:
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
-                "no pair is the nearest, because there are no pairs of shapes",
+                "there is no nearest pair, because there are no pairs of shapes",
                 "pass obstacles or pairs of links",
                 part=PART,
             )
@@ -125,7 +125,7 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """Two shapes whose distance is computed by the library Coal.
+    """Two shapes whose distance is computed by the Coal library.
 
     `pair` is the index in `Scene.pairs`, and `first` and `second` are indices in `Scene.elements`.
     `compute` is Coal's distance function for the two shapes.
@@ -176,7 +176,7 @@ class Scene:
                 raise InputError("E-DIST-032", problem, "rename the obstacle", part=PART)
 
     def _arrange(self, count: int) -> None:
-        """Assign each pair of shapes to the compiled program or to the library Coal.
+        """Assign each pair of shapes to the compiled program or to the Coal library.
 
         The first `count` entries of `elements` belong to the robot, and the others to the world.
         """
@@ -250,7 +250,7 @@ class Scene:
 
     @property
     def uses_coal(self) -> bool:
-        """True if some distances have no closed form and require the library Coal."""
+        """True if some distances have no closed form and require the Coal library."""
         return bool(self._cast)
 
     @property
@@ -382,7 +382,7 @@ class Scene:
         places: np.ndarray,
         ways: np.ndarray,
     ) -> None:
-        """Compute distances with Coal; replace results for which Coal finds a smaller distance."""
+        """Compute distances with Coal; replace existing results whose distances are larger."""
         n = len(self.pairs)
         used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
         poses = {k: self._pose(self.elements[k], q) for k in used}

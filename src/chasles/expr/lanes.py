@@ -13,7 +13,11 @@ from chasles.expr.scalar import Scalar, Seat
 
 
 class Lane(NamedTuple):
-    """Limb to which a node belongs: index of its kind (equal structure), and index in its kind."""
+    """Limb to which a node belongs.
+
+    Limbs with the same structure have the same `kind`. `lane` is the index of the limb among the
+    limbs of this kind.
+    """
 
     kind: int
     lane: int

@@ -126,7 +126,7 @@ class _Source:
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
         """Read the next record; return its line number and its values as strings."""
         if (found := self.next_record(part, names)) is None:
-            problem = f"the file ends before the record ({' '.join(names)})"
+            problem = f"the record ({' '.join(names)}) is missing at the end of the file"
             raise self.error("E-DAT-003", problem, "add the missing values", part=part)
         return found
 

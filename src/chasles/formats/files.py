@@ -37,8 +37,8 @@ class Format(NamedTuple):
     survey
         Function ("module:function") that extracts raw values from a file for lint.
     seen
-        Values that lint checks if a file loads without errors: the raw values ("raw"), the loaded
-        robot ("loaded"), or "both".
+        Values that lint checks after a file has loaded without errors: the raw values ("raw"), the
+        loaded robot ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]
@@ -73,7 +73,7 @@ def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ..
     """Return the supported file suffixes.
 
     If `written` is True, formats that can only be read are excluded. If `installed` is True, only
-    the default suffixes of formats that `registry` searches for are returned.
+    the default suffixes of formats for which `registry` searches installed packages are returned.
     """
     return tuple(
         suffix
@@ -92,7 +92,7 @@ def endings(*, written: bool = False) -> str:
 def a_path(path: str | os.PathLike[str], part: str) -> str:
     """Return the path of a file with the home folder (~) expanded.
 
-    Raise an error if it is not a path, is empty, or is the text of a file.
+    Raise an error if the argument is not a path, is empty, or contains the text of a file.
     """
     if not isinstance(path, str | bytes | os.PathLike):
         problem = f"path must be a file name, not {type(path).__name__}"

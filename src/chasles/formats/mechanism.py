@@ -40,7 +40,7 @@ MOST_POWERS = 9
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Return the conversion with a check: ValueError unless `holds(value)` for its result."""
+    """Return a converter that raises ValueError if `holds` is False for the converted value."""
 
     def converted(value: Any) -> Any:
         made = convert(value)

@@ -100,7 +100,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
     },
 }
-"""Value types of keys that have a special meaning in a table, by table; used before `KEYS`."""
+"""Value types for keys of specific tables; they take precedence over `KEYS`."""
 
 _TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
@@ -116,7 +116,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Yield a tendon, or a rotor driven by several joints, for each [[rotor]] table."""
+    """Convert [[rotor]] tables, each for a tendon or for a rotor driven by several joints."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}

@@ -330,7 +330,7 @@ def fluid(model: Any) -> dict[str, Any]:
 
 
 def actuator(model: Any, k: int) -> dict[str, Any]:
-    """Return an actuator's data. The entry "unsupported" is an unsupported feature, or ""."""
+    """Return an actuator's data. The entry "unsupported" names an unsupported feature, or is ""."""
     out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
     ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
     words = {

@@ -141,7 +141,10 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return the rotation that aligns z of `at` with the body's last hinge; None without hinges."""
+    """Return the rotation that aligns the z axis of `at` with the axis of the body's last hinge.
+
+    If the body has no hinges, return None.
+    """
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip

@@ -191,7 +191,7 @@ def add_keyframes(root: etree._Element, source: Description, order: Sequence[str
 
 
 def _neutral(joint: JointData) -> tuple[float, ...]:
-    """Return a joint's zero position: all coordinates 0, except a quaternion (1, 0, 0, 0)."""
+    """Return a joint's zero position: all coordinates are 0, but quaternions are (1, 0, 0, 0)."""
     return tuple(float(unit == "1" and k == 0) for k, unit in enumerate(joint.traits.units))
 
 

@@ -46,7 +46,7 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Kind of MJCF element by XPath."""
+"""Kinds of MJCF elements, keyed by XPath."""
 
 
 @dataclass

@@ -358,7 +358,10 @@ def _plain_motion(file: str, model: Model) -> _Table:
     names = [model.bodies[i].data.name for i in model.movers]
     for name, i in zip(names, model.movers, strict=True):
         if (count := model.bodies[i].joint.nq) != 1:
-            problem = f"joint {name!r} has {count} coordinates; a file without a header allows one"
+            problem = (
+                f"joint {name!r} has {count} coordinates, but a file without a header supports "
+                "only joints with one coordinate"
+            )
             remedy = "use a .csv file with a header that names the columns"
             raise ModelError("E-FILE-021", problem, remedy, file=file)
     body = lines(file)

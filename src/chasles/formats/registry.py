@@ -108,7 +108,8 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     if same:
         paths = ", ".join(str(robot.path) for robot in exact or same)
         problem = "several robots have this name"
-        raise ModelError("E-FILE-034", problem, f"give the path of one of them: {paths}", part=name)
+        remedy = f"give the path of one of these files: {paths}"
+        raise ModelError("E-FILE-034", problem, remedy, part=name)
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
     begin = [each for each in names if each.lower().startswith(wanted)]
     close = (begin or difflib.get_close_matches(name, names, n=3))[:3]

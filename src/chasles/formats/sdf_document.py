@@ -17,7 +17,7 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Oldest and newest minor versions of SDF; files of other versions are read with a note.
+"""Oldest and newest minor versions of SDF that are read without a note to the user.
 
 Older files are converted as in sdformat; newer files are read as version `NEWEST`.
 """
@@ -140,7 +140,7 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
 
 
 def _convert(root: etree._Element, minor: int) -> None:
-    """Convert elements of older versions, like sdformat's files 1_0.convert to 1_5.convert.
+    """Convert elements of older versions as sdformat does in `1_0.convert` through `1_5.convert`.
 
     Version 1.0 stores values as attributes, and poses as `<origin pose="...">`. Before version 1.6,
     gravity is in `<physics>`. Before version 1.5, joint axes are expressed in the model frame;
@@ -202,7 +202,7 @@ def _model(document: Document, scope: Node, part: Part, way: _Way, version: int 
 
 
 def _model_facts(part: Part, version: int) -> dict[str, Any]:
-    """Return the version, canonical link ("on") and placement frame of a model."""
+    """Return the version, the canonical link (key "on") and the placement frame of a model."""
     on, placement = (part.element.get(key, "") for key in ("canonical_link", "placement_frame"))
     return {"version": version, "on": on, "placement": placement}
 
@@ -253,7 +253,10 @@ def _overridden(model: Part, include: Part) -> Part:
 
 
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
-    """Add the parts of an included model to a scope, and a frame named as in libsdformat."""
+    """Add the parts of an included model to a scope, and a frame for the model.
+
+    The frame has the same name as in libsdformat.
+    """
     if truth(part, "static", False) and not way.static:
         part.note("static is ignored for a merged model, as SDF specifies")
     name = f"_merged__{part.text('name')}__model__"

@@ -154,8 +154,8 @@ class Node:
 def relative(a: Node, b: Node) -> Transform:
     """Return the pose of frame a in frame b, computed through their nearest common ancestor.
 
-    Unlike a product of world poses, this method loses no precision, and the time per joint does not
-    depend on the size of the file.
+    Unlike a product of world poses, this method loses no precision, and its time depends only on
+    the number of frames between a and b.
     """
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None

@@ -25,7 +25,10 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""SDF version of written files: the first with mimic joints and thread pitch in m per turn."""
+"""SDF version of written files.
+
+This is the first version that supports mimic joints and thread pitch in m per turn.
+"""
 
 _CLOSED = 1e-12
 """Tolerance for the difference between the two frames of a closed loop (m or rad)."""
@@ -54,8 +57,8 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     for joint in free:
         _check_free(joint)
         what = (
-            "needs no element, because SDF models float by default; loading the file adds it "
-            "as the first joint"
+            "needs no element, because SDF models float by default; loading the file adds this "
+            "free joint as the first joint"
         )
         notes.append(f"free joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
@@ -336,5 +339,8 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """Return the other link of a joint at link `shared`, and +1 if it is the child, else -1."""
+    """Return the link that a joint connects to the link `shared`, and a sign.
+
+    The sign is +1 if the returned link is the child of the joint, and -1 if it is the parent.
+    """
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

@@ -61,7 +61,7 @@ _UNITS = {
 
 
 def _coordinate(kind: str) -> str:
-    """Return the quantity of a joint type's coordinates: "angle", "length", or "" for neither."""
+    """Return what a joint type's coordinates measure: "angle", "length", or "" for neither."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
 
@@ -161,7 +161,7 @@ class TomlFile:
         return self._read(self.data.get(name, {}), known, "", name)
 
     def rows(self, name: str, known: dict[str, Field], kind: str = "") -> list[dict[str, Any]]:
-        """Read all tables [[name]] in SI units; `kind` is the default joint type."""
+        """Read all [[name]] tables, converted to SI units; `kind` is the default joint type."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
             problem = f"{name} is not a list of tables"

@@ -99,8 +99,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command; raise TimeoutExpired after `timeout` seconds.
 
-    Time in which the machine sleeps or this process is stopped is not counted, except for a small
-    fraction (1 / `TURNS`) of the timeout.
+    Time during which the machine sleeps or this process is stopped is not counted, except for a
+    small fraction (1 / `TURNS`) of the timeout.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as process:

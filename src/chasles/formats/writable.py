@@ -13,7 +13,7 @@ from chasles.model.ranges import LARGEST
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
-    """Check that a mechanism can be saved; return it as `load` would read it, and its changes."""
+    """Check that a mechanism can be saved; return it as `load` reads it, and notes on changes."""
     _check_names("robot", [source])
     for what in ("link", "joint", "loop", "coupling", "rotor", "frame"):
         _check_names(what, getattr(source, f"{what}s"))
@@ -28,7 +28,7 @@ def writable(source: Description) -> tuple[Description, list[str]]:
 def _check_names(what: str, parts: Iterable[Any]) -> None:
     for name in (part.name for part in parts):
         if not name and what != "robot":
-            raise ModelError("E-FILE-039", f"a {what} has an empty name", "give it a name")
+            raise ModelError("E-FILE-039", f"a {what} has an empty name", f"give the {what} a name")
         try:
             name.encode()
         except UnicodeEncodeError:
@@ -37,7 +37,7 @@ def _check_names(what: str, parts: Iterable[Any]) -> None:
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Raise an error for a first moment without mass, NaN, and values above `LARGEST`."""
+    """Raise an error for NaN, values above `LARGEST`, or a massless link with a first moment."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
@@ -135,6 +135,6 @@ def lacking(joint: JointData) -> str:
 
 
 def ball_limits(joints: Iterable[JointData]) -> list[str]:
-    """Return a note if limits of ball and free joints are not written."""
+    """Return a note if ball or free joints have limits, which the output file omits."""
     limited = [j.name for j in joints if "1" in j.traits.units and j.limits != Limits()]
     return [f"limits of ball and free joints are not written: {some(limited)}"] if limited else []

@@ -22,14 +22,14 @@ from chasles.model import Description
 XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
 """The xacro reader, with limits on time and memory.
 
-Manufacturers' files for large robots need less than 1 s.
+Expanding a manufacturer's file for a large robot takes less than 1 s.
 """
 
 _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "was not found in the parent folders": "put the package in one of these folders",
 }
-"""Remedies for messages that contain a phrase. Otherwise, the remedy is to correct the file."""
+"""Remedies for messages that contain these phrases. The default is to correct the file."""
 
 _TRUST = "if you trust the file, allow it to run Python with trust=True"
 
@@ -48,9 +48,9 @@ def read(
     Python expressions and to read any file and environment variable. `snap` and `floating` have the
     same meaning as for URDF files.
 
-    `$(find package)` gives a parent folder of the file, or a subfolder of a parent folder. This
-    folder has the name of the package, or its package.xml contains this name. Errors and notes
-    refer to the file and line where an element was written.
+    `$(find package)` expands to the folder that is named after the package, or whose package.xml
+    contains the name of the package. This folder is a parent folder of the file, or a subfolder of
+    a parent folder. Errors and notes refer to the file and line where an element was written.
     """
     file = os.fsdecode(path)
     return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)

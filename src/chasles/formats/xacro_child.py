@@ -140,7 +140,7 @@ _expressions = runpy.run_path(str(Path(__file__).with_name("xacro_expressions.py
 Refused = _expressions["Refused"]
 
 MOST_YAML, MOST_MERGED = 2**20, 10_000
-"""Maximum size of a YAML file (bytes), and maximum number of entries in a merged YAML table."""
+"""Maximum size of a YAML file (bytes), and maximum number of entries in a merged YAML mapping."""
 
 _Loader = substitution_args.yaml.SafeLoader
 _flatten = _Loader.flatten_mapping
@@ -222,10 +222,10 @@ def load_yaml(filename: str) -> Any:
 
 
 def flattened(self: Any, node: Any) -> None:
-    """Merge YAML tables; raise an error if the result has more than `MOST_MERGED` entries."""
+    """Merge YAML mappings; raise an error if the result has more than `MOST_MERGED` entries."""
     _flatten(self, node)
     if len(node.value) > MOST_MERGED:
-        raise Refused(f"a YAML table has more than {MOST_MERGED} entries")
+        raise Refused(f"a YAML mapping has more than {MOST_MERGED} entries")
 
 
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:

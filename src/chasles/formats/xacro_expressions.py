@@ -168,7 +168,7 @@ class Evaluator:
             raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
-        """Subtract from the work left (`MOST_WORK` per file); raise an error if none is left."""
+        """Subtract `work` from the file's limit, `MOST_WORK`; raise an error if it is exceeded."""
         self.left -= work
         if self.left < 0:
             raise Refused("the expressions of the file take too long to evaluate")

@@ -16,7 +16,7 @@ _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
-"""Name prefixes of encodings in which the byte for "<" is not part of any other character."""
+"""Prefixes of the names of encodings in which no other character contains the byte for "<"."""
 
 _UNBOUND = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _MISNAMED = (etree.ErrorTypes.NS_ERR_XML_NAMESPACE, etree.ErrorTypes.WAR_NS_URI)

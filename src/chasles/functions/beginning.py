@@ -37,7 +37,7 @@ MOST = 12
 """Maximum number of positions of the redundant joint to try."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Golden ratio: difference between positions of the redundant joint, as a fraction of its range.
+"""Golden ratio: spacing of successive positions of the redundant joint, relative to its range.
 
 Positions wrap around at the end of the range, and cover it evenly.
 """
@@ -110,7 +110,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Convert `move`, (cosine, sine) or (displacement,), to a joint position within the limits."""
+    """Convert `move`, which is (cosine, sine) or (displacement,), to a position within limits."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

@@ -211,7 +211,10 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
 
 
 def _missed(chain: Arm, form: Form, seed: int) -> float:
-    """Return the error of a closed form: how far its solutions miss a random configuration."""
+    """Return the error of a closed form for the pose of a random configuration.
+
+    The error is the distance between this configuration and the nearest solution.
+    """
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
     q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
     reached = chain.home

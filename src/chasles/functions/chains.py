@@ -86,7 +86,10 @@ class Joint:
         return replace(self, by=by @ self.by, block=block)
 
     def through(self, point: np.ndarray) -> "Joint":
-        """Return the joint with `point`, which lies on its home axis, as the reference point."""
+        """Return the joint with another reference point on its axis.
+
+        `point` is this reference point in the home posture.
+        """
         return replace(self, home_point=tuple(snapped(point)))
 
     # `turn` rotates a vector and `shift` moves a point by the displacement of this joint, or by the
@@ -125,9 +128,10 @@ chain size)."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """Return the common point of joint axes in the home posture, or None if they have none.
+    """Return the common point of joint axes in the home posture, or None if there is no such point.
 
-    Return None also if a joint is prismatic, or if the joints differ in `block`.
+    Also return None if a joint is prismatic, or if the axes have different displacements from the
+    home posture (different `block`).
     """
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
@@ -142,11 +146,11 @@ def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
 
 
 def parallel(a: Joint, b: Joint) -> bool:
-    """Return True if two axes are parallel and were displaced together (same `block`)."""
+    """Return True if two axes are parallel and have the same displacement (same `block`)."""
     across = np.linalg.norm(np.cross(a.home_axis, b.home_axis))
     return a.block == b.block and bool(across <= CLOSE)
 
 
 def square(a: Joint, b: Joint) -> bool:
-    """Return True if two axes are perpendicular and were displaced together (same `block`)."""
+    """Return True if two axes are perpendicular and have the same displacement (same `block`)."""
     return a.block == b.block and bool(abs(np.dot(a.home_axis, b.home_axis)) <= CLOSE)

@@ -72,9 +72,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Move the rows with flag 1 to the front of a list; return the list and their number.
+    """Move the rows with flag 1 to the front; return the new list and the number of these rows.
 
-    These rows keep their order. Copies of `nothing` replace all other rows at the end of the list.
+    These rows keep their order. The rest of the list is filled with copies of `nothing`.
     """
     before: list[Number] = [0.0]
     for flag in flags:

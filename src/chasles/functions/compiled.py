@@ -59,7 +59,7 @@ _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
 _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
-"""Compiled functions by cache key, for graphs of other libraries, which store only the key."""
+"""Compiled functions by cache key. Computation graphs of other libraries store only this key."""
 _Traced = WeakValueDictionary[tuple[Recipe, tuple[tuple[str, int], ...]], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
 """Traced programs, by specification (without backend and dtype) and tracing options.

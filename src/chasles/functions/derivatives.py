@@ -83,7 +83,7 @@ def all_derivatives(
 def pullback(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Return the program for the transposed derivatives of the result times a covector."""
+    """Return the program for the vector-Jacobian product (transposed Jacobian times a covector)."""
     pulled = pulled_back(model, program, wrt, positions)
     covector = Variable("covector", program.outputs[0].shape)
     return replace(pulled, inputs=(*program.inputs, covector))

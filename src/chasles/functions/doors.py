@@ -70,7 +70,7 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
-            remedy = f"after the positional time derivatives, pass {', '.join(names)} by keyword"
+            remedy = f"pass the remaining time derivatives by keyword as {', '.join(names)}"
             problem = f"{function} does not accept the keyword argument {name!r}"
             raise ArgumentError("E-CALL-024", problem, remedy)
     return tuple(named[name] for name in names)
@@ -282,7 +282,7 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
             one, other = variables[first].name, variables[k].name
             problem = f"{one} is a {chosen.name} array, but {other} is a {row.name} array"
             raise ArgumentError(
-                "E-CALL-039", problem, "pass arrays of one library only", part=title
+                "E-CALL-039", problem, "pass arrays from a single library", part=title
             )
     return chosen
 
@@ -301,7 +301,7 @@ def refuse(function: str, *arguments: Any) -> None:
 
 
 def module(package: str) -> Any:
-    """Import and return the module of chasles for the arrays of a package such as JAX."""
+    """Import and return the chasles module that supports the arrays of a package such as JAX."""
     return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
 
 

@@ -37,7 +37,7 @@ class Graph:
         self._targets, self._launch, self._copy = tuple(inputs.values()), launch, copy
 
     def __call__(self, *arguments: Any) -> Any:
-        """Launch the graph on the current stream of the library, and return the outputs.
+        """Launch the graph on the array library's current stream, and return the outputs.
 
         Outputs are valid when the stream has finished. The optional `arguments` are values for
         all inputs, in order. The shapes of the values must broadcast to the input shapes.

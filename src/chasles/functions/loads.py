@@ -17,9 +17,9 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
 
     On a path q(s), the torques are a d2s/dt2 + b (ds/dt)^2 + c. The inputs are q and its
     derivatives q' and q'' with respect to s. The outputs are three vectors of torques: c for a
-    robot at rest, c + a for zero velocities and accelerations q', and c + b for velocities q' and
-    accelerations q''. The vectors contain only the torques for which `limited` is True. Return None
-    if no torque is limited, or if the robot has closed loops or depends on time.
+    robot at rest, c + a for zero velocity and the acceleration q', and c + b for the velocity q'
+    and the acceleration q''. The vectors contain only the torques for which `limited` is True.
+    Return None if no torque is limited, or if the robot has closed loops or depends on time.
     """
     if model.constraints or model.timed or not any(limited):
         return None

@@ -261,7 +261,11 @@ class BaseParameters:
 
 
 class States(NamedTuple):
-    """Random displacements from the neutral posture, velocities and accelerations (count, nv)."""
+    """Random states, as arrays of shape (count, nv).
+
+    `steps` contains displacements from the neutral posture, `qd` velocities and `qdd`
+    accelerations.
+    """
 
     steps: np.ndarray
     qd: np.ndarray

@@ -59,7 +59,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """Evaluate a robot function for the frame with symbols; return the result as a matrix.
+        """Evaluate a robot function of the frame symbolically; return the result as a matrix.
 
         If the time is not an input, the function is evaluated at time 0.
         """

@@ -22,11 +22,11 @@ from chasles.model.spaces import PositionSpace, TreeSpace
 from chasles.model.tool import tool
 
 ARM, FEW = 12, 60
-"""Maximum numbers of bodies for tracing additional candidate programs.
+"""Maximum numbers of bodies at which additional candidate programs are traced.
 
-The candidate with other body frames and regrouped inertias usually has the fewest operations. With
-at most `FEW` bodies, the candidate with unchanged frames and regrouped inertias is also traced.
-With at most `ARM` bodies, the unchanged robot is traced as well.
+The candidate with changed body frames and regrouped inertias usually has the fewest operations.
+With at most `FEW` bodies, the candidate with unchanged frames and regrouped inertias is also
+traced. With at most `ARM` bodies, the unchanged robot is traced as well.
 """
 
 DEEP = 16.0
@@ -100,7 +100,7 @@ def runnable(
 
     `record` creates the arena in which the selected program is recorded. If `smooth` is True, the
     method must support derivatives. If multiplying out the matrix products in the result needs more
-    than `staged` multiplications, the products are kept as such (`Staged`). For `similar`, see
+    than `staged` multiplications, the products are not expanded (`Staged`). For `similar`, see
     `tracing.trace`; derivatives ignore it.
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
@@ -182,7 +182,7 @@ def _passes(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the model transformations (passes) of a method.
 
-    The first tuple has no regrouping of inertias; the second tuple also regroups inertias.
+    The passes in the first tuple do not regroup inertias; those in the second tuple do.
     """
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))

@@ -134,7 +134,10 @@ class Step:
         return replace(made, nonzero=tuple((0, first) for first in places))
 
     def _closing(self, at: Posture, dt: Number) -> tuple[Rows, list[Number]]:
-        """Return the scaled loop Jacobian J and x. J v = x closes the loops in one step."""
+        """Return the scaled loop Jacobian J and the right-hand side x of J v = x.
+
+        Joint velocities v that satisfy this equation close the loops in one step.
+        """
         residual, matrix = at.closure()
         kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
         rates = [residual[k] * -scale / dt for scale, k in kept]
@@ -239,7 +242,7 @@ class _Search:
         self._at_high: list[Number] = [0.0] * n
 
     def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Add the tasks of the next priority level, within the bounds and the higher levels."""
+        """Add the tasks of the next priority level, without violating bounds or higher levels."""
         if not self.above:
             self._start(J, x, damping)
         for _ in range(self._passes):

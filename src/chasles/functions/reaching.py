@@ -215,11 +215,12 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """Return a program for one step toward a preferred posture that keeps the targets met.
+        """Return a program for one step toward a preferred posture without leaving the targets.
 
-        Of all steps that keep the targets met, it takes the one nearest to the direct step toward
-        the posture. The squared difference of each coordinate is divided by its compliance.
-        This is the gradient projection of Liegeois (1977), applied to finite steps.
+        Among all steps that still meet the targets, the program takes the one nearest to the direct
+        step toward the posture. To measure this distance, the squared difference of each coordinate
+        is divided by its compliance. This is the gradient projection of Liegeois (1977), applied to
+        finite steps.
         """
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
@@ -337,7 +338,10 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """Return a step's largest relative entry, and the step, scaled down if it exceeds REACH."""
+        """Return a step's largest relative entry, and the step.
+
+        If this entry exceeds REACH, the step is scaled down so that the entry equals REACH.
+        """
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))

@@ -41,7 +41,7 @@ PARALLEL = 1e-12
 """Squared sine of the angle between two segments below which they count as parallel."""
 
 COINCIDENT = 1e-200
-"""Squared distance (m^2) below which two points coincide, so that the normal is set to z."""
+"""Squared distance (m^2) below which points count as coincident, and the normal is set to z."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
 """Number of parameters for each kind of obstacle. Sphere: center and radius. Capsule: end points
@@ -63,7 +63,7 @@ class Round(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Capsule in the world.
+    """Capsule in world coordinates.
 
     `along` is the vector from `start` to the other end (None for a sphere), and `square` is the
     squared length of this vector.
@@ -118,7 +118,7 @@ class Rounds:
 
     @cached_property
     def distances(self) -> Kernel:
-        """Kernel for the distance of each group.
+        """Kernel for the smallest distance of each group of shape pairs.
 
         The inputs are q, the parameters of the obstacles and, if the model depends on time, t.
         """
@@ -126,7 +126,7 @@ class Rounds:
 
     @cached_property
     def nearest(self) -> Kernel:
-        """Kernel for the distance, nearest points and normal of each group.
+        """Kernel for the distance, nearest points and normal of each group of shape pairs.
 
         The inputs are those of `distances`. The points of all groups have shape (groups, 2, 3), and
         the normals have shape (groups, 3).
@@ -197,7 +197,7 @@ class Rounds:
 def placed(
     rounds: Sequence[Round], pose: Callable[[str], tuple[Matrix, Vector]]
 ) -> Iterator[Segment]:
-    """Yield round shapes in the world. `pose` returns the axes and origin of a frame."""
+    """Yield round shapes in world coordinates; `pose` returns the axes and origin of a frame."""
     for frame, radius, start, end in rounds:
         way = [b - a for a, b in zip(start, end, strict=True)]
         square, along = sum(x * x for x in way), Vector(tuple(way))

@@ -108,9 +108,9 @@ class Target:
     tolerance: Each = field(default=1e-6, kw_only=True)
 
     angles: ClassVar[int] = 0
-    """Number of angular errors of the target, which precede its position errors."""
+    """Number of angular components of the target's error, which precede its position components."""
     lengths: ClassVar[int] = 0
-    """Number of position errors of the target."""
+    """Number of position components of the target's error."""
     size: ClassVar[int] = 0
     """Number of parameters (scalars) that define the target."""
 
@@ -164,7 +164,7 @@ class Target:
                 f"{name} of a target must be 1, 2 or {count} finite non-negative numbers, "
                 f"not {given}"
             )
-            remedy = "pass one number, two numbers (angles, lengths), or one number per error"
+            remedy = "pass one number, two (angles, lengths), or one per component of the error"
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))

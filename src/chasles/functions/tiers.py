@@ -1,4 +1,4 @@
-"""Functions that run quickly compiled code until fully optimized code is ready."""
+"""Functions that start with quickly compiled code and later switch to fully optimized code."""
 
 from collections.abc import Callable
 from threading import Thread
@@ -38,7 +38,7 @@ class Tiered:
 
     @property
     def tier(self) -> Literal["quick", "best"]:
-        """Compilation tier of the code that calls now use: "quick" or "best"."""
+        """Compilation tier of the code currently in use: "quick" or "best"."""
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:

@@ -173,8 +173,9 @@ def _traced(
 ) -> Program | Staged | None:
     """Trace an algorithm, and store its operations in an arena (see `trace`).
 
-    Return None if the algorithm must be traced again without `staged`: the parameters of similar
-    limbs were replaced with symbols, but `similar` is not set and the result is not `Staged`.
+    Return None if the algorithm must be traced again without `staged`. This is necessary if the
+    parameters of similar limbs (chains of bodies with the same structure) were replaced with
+    symbols, but `similar` is not set and the result is not `Staged`.
     """
     sign = signature(algorithm, order)
     variables: list[Variable] = []
@@ -347,7 +348,7 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Return an empty arena; for more than `MANY` bodies, it keeps the order of operations."""
+    """Return an empty arena; for more than `MANY` bodies, operations keep their traced order."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 

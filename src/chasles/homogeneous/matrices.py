@@ -188,7 +188,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
         largest entry of the row for types whose last row mirrors the last column.
     ArgumentError
         If the type is unknown, or is Acceleration. An acceleration array does not determine the
-        sign of w; use `acceleration_from_array` instead.
+        sign of the angular velocity; use `acceleration_from_array` instead.
 
     Examples
     --------
@@ -200,7 +200,8 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     """
     if kind is Acceleration:
         problem = (
-            "an acceleration array does not determine the sign of w; use acceleration_from_array"
+            "an acceleration array does not determine the sign of the angular velocity; "
+            "use acceleration_from_array"
         )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
@@ -581,8 +582,8 @@ def linear_part(X: Dense) -> np.ndarray:
     Returns
     -------
     x : ndarray, shape (3,)
-        Velocity (m/s) or acceleration (m/s2) of the pole, linear momentum (kg m/s), force (N), or
-        the vector b of a screw.
+        Velocity (m/s) or acceleration (m/s2) of the pole (the point of the body at the origin),
+        linear momentum (kg m/s), force (N), or the vector b of a screw.
 
     Examples
     --------
@@ -627,7 +628,8 @@ def velocity_from_six(x: Array) -> Velocity:
     Parameters
     ----------
     x : array_like, shape (6,)
-        Angular velocity (rad/s) and velocity of the pole (m/s), as in `robot.frame_velocity`.
+        Angular velocity (rad/s), then velocity (m/s) of the pole (the point of the body at the
+        origin), as in `robot.frame_velocity`.
 
     Returns
     -------

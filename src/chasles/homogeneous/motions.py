@@ -65,7 +65,7 @@ def position_from_extended_dh(
     q: Number | Array = 0.0,
     pitch: Number = 0.0,
 ) -> Position:
-    """Return the position M for five extended Denavit-Hartenberg constants and a joint coordinate.
+    """Return the pose M for five extended Denavit-Hartenberg constants and a joint coordinate.
 
     The constants are defined in Legnani et al. 1996, part II, fig. 6. The rotation is R = Rz(theta)
     Rx(alpha), and the translation is (a cos theta - b sin theta, a sin theta + b cos theta, s).
@@ -123,7 +123,7 @@ def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Nu
 
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:
-    """Return the position M of a frame that is rotated by an angle about an axis.
+    """Return the pose M of a frame that is rotated by an angle about an axis.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
 def position_from_angles(
     sequence: str, angles: Array, origin: Array = ORIGIN, *, axes: About = "moving"
 ) -> Position:
-    """Return the position M of a frame that is rotated by three Cardan or Euler angles.
+    """Return the pose M of a frame that is rotated by three Cardan or Euler angles.
 
     Parameters
     ----------
@@ -278,9 +278,9 @@ def _sequence(sequence: str, axes: str) -> None:
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
-    """Return the position M of a frame from its unit axes and origin.
+    """Return the pose M of a frame from its unit axes and origin.
 
-    This function is called AO_H by its author (Mitra, section 2).
+    Mitra (section 2) names this matrix AO_H.
 
     Parameters
     ----------
@@ -721,7 +721,7 @@ def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
     wd : array_like, shape (3,)
         Angular acceleration (rad/s2).
     a : array_like, shape (3,)
-        Acceleration of the pole (m/s2).
+        Acceleration (m/s2) of the pole, which is the point of the body at the origin.
 
     Returns
     -------
@@ -749,7 +749,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     Parameters
     ----------
     A : array_like, shape (4, 4)
-        Entries of H, which do not determine the sign of w.
+        Entries of H, which do not determine the sign of the angular velocity.
     W : Velocity
         Velocity of the body, in the same frame.
 

@@ -19,7 +19,8 @@ States = tuple[np.ndarray, np.ndarray, np.ndarray]
 ALWAYS = 64
 """Number of random configurations that determine which pairs of shapes are ignored.
 
-A pair is ignored if its enclosing shapes are closer than the clearance in all of them.
+A pair is ignored if its enclosing shapes are closer than the clearance in all of these
+configurations.
 """
 
 
@@ -97,7 +98,10 @@ class Bounds:
         return function.pullback(("q", "qd", "qdd"))
 
     def _places(self, q: np.ndarray, margin: float) -> Any:
-        """Yield the sum of squared violations (S,) of each kind of limit, and its gradient by q."""
+        """Yield the sum of squared violations (S,) of each kind of limit, and its gradient.
+
+        The gradient is with respect to q.
+        """
         if self.clearance is not None and len(self._enclosed):
             scale = 0.1
             found = self.robot.distance(q, self._enclosed, **self._scene)

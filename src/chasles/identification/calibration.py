@@ -193,7 +193,7 @@ class Chain:
 
     @classmethod
     def from_robot(cls, robot: Robot, q: np.ndarray, frame: str) -> "Chain":
-        """Return the chain from the world to a frame, with joint transforms at readings q."""
+        """Return the chain from the world to a frame, with joint transforms at joint readings q."""
         names = _path(robot, frame)
         here = np.broadcast_to(np.eye(4), (len(q), 4, 4))
         links, placements, motions, twists = [], [], [], []
@@ -394,7 +394,7 @@ class _Search:
 
 
 def _moved(at: Poses, xi: np.ndarray, groups: np.ndarray) -> Poses:
-    """Return the poses of joints, base and tool, corrected by small motions, the twists (k, 6)."""
+    """Return the poses of joints, base and tool after small corrections by twists `xi` (k, 6)."""
     placements, base, tool = at
     each = [P @ _exp(xi[groups == k].sum(axis=0)) for k, P in enumerate(placements)]
     moved = [X @ _exp(xi[groups == k].sum(axis=0)) for X, k in ((base, -1), (tool, -2))]

@@ -120,8 +120,8 @@ class Problem:
     measurements, and Z contains the relative changes of all pseudo-inertias.
 
     `G` and `g` define the linear inequalities G z + g >= 0, which keep joint terms such as damping
-    nonnegative and, if requested, the mass of each body within its shape. `inside` is a vector z
-    that satisfies all inequalities strictly.
+    nonnegative and, if requested, keep the mass distribution of each body inside a box or ellipsoid
+    around its shapes. `inside` is a vector z that satisfies all inequalities strictly.
     """
 
     A: np.ndarray
@@ -210,8 +210,8 @@ def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
 def _barrier(problem: Problem, z: np.ndarray) -> float:
     """Return the logarithmic barrier of consistent parameters; infinity if z is inconsistent.
 
-    A body counts as consistent if the Cholesky factorization succeeds, because `_barrier_rows`
-    requires the same factorization.
+    Each body is tested by a Cholesky factorization, because the same factorization must also
+    succeed in `_barrier_rows`.
     """
     slack = problem.slack(z)
     if not slack.min(initial=1.0) > 0.0:

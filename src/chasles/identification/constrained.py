@@ -172,7 +172,7 @@ def _inequalities(
         if np.min(own @ within) <= 0.0:
             problem = (
                 f"the shapes of {body.name!r} do not overlap with the mirrored shapes of "
-                "its symmetric link"
+                "its mirror-image link"
             )
             raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")
         for each in own:
@@ -183,9 +183,10 @@ def _inequalities(
 
 
 def _large_enough(start: Prior, at: slice, p: np.ndarray) -> np.ndarray:
-    """Multiply the parameters p of one body by a factor, and return its coordinates z.
+    """Multiply the parameters p of one body by a factor, and return the product's coordinates z.
 
-    The factor is increased until all eigenvalues of 1 + Z(z) exceed `2 * LEAST`.
+    The factor is increased until all eigenvalues of 1 + Z exceed `2 * LEAST`, where Z is the
+    relative change of the pseudo-inertia for the coordinates z (see `Prior`).
     """
     own = start.map[at, at]
     factor = max(float(start.nominal[at][0] / p[0]), 1e-3)

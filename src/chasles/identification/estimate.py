@@ -47,10 +47,9 @@ POOR = 100.0
 """Condition number above which a note reports insufficient excitation."""
 
 UNLIKELY = 20.0
-"""Factor between the norms of the fitted and prior base parameters that suggests wrong units.
+"""Ratio of the norms of fitted and prior base parameters above which units are probably wrong.
 
-A note reports wrong units if the ratio of the norms is more than the factor or less than its
-reciprocal.
+A note suggests wrong units if the ratio is above this value or below its reciprocal.
 """
 
 SEVERAL = 0.5
@@ -154,9 +153,9 @@ def identify(
         Velocity (rad/s or m/s) at which Stribeck friction has decreased to one half. "estimate"
         finds one velocity for all joints, which minimizes the residuals.
     rest_velocity : float or dict, optional
-        Velocity (rad/s or m/s) up to which a joint with dry friction counts as at rest, for all
-        joints or by name. The torque of such a joint is not used, because friction at rest may have
-        any value up to its limit. Default: 1 % of the joint's velocity limit, and at most
+        Velocity (rad/s or m/s) up to which a joint with dry friction is considered at rest, for
+        all joints or by name. The torque of such a joint is not used, because friction at rest may
+        have any value up to its limit. Default: 1 % of the joint's velocity limit, and at most
         0.05 rad/s or 0.005 m/s.
     payload : str, optional
         Frame that carries an unknown payload. Only the payload and the joint terms in `include` are

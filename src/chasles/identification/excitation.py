@@ -43,7 +43,7 @@ MARGIN = 0.02
 samples."""
 
 TURNING = 0.05
-"""Width over which gradients smooth the sign of a velocity, relative to the largest velocity."""
+"""Width over which the sign of a velocity is smoothed for gradients, relative to its maximum."""
 
 INSIDE = 1.0 - 1e-3
 """Largest fraction of a limit that a motion may reach on the fine grid."""
@@ -192,7 +192,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty arrays of measured states, because base parameters use only random states."""
+    """Return empty arrays of measured states, so that base parameters use only random ones."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -245,7 +245,7 @@ class Search:
 
     @cached_property
     def curve(self) -> FourierSeries | Spline:
-        """Curves (Fourier series or splines) among which the best motion is searched."""
+        """Family of curves (Fourier series or splines) over which the motion is optimized."""
         return CURVES[self.shape](self.harmonics, self.duration)
 
     @cached_property
@@ -303,7 +303,7 @@ class Search:
     def objective(
         self, theta: np.ndarray, weight: float, power: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smoothed objective with penalties for S motions, shape (S,), and gradient."""
+        """Return the smoothed objective (S,) of S motions, with penalties, and its gradient."""
         at = self.states(theta)
         condition = self.goal == "condition"
         value, bars = self._excitation(at, power) if condition else self._information(at)
@@ -315,12 +315,12 @@ class Search:
         return value + weight * penalty, np.asarray(gradient)
 
     def _excitation(self, at: States, p: float) -> tuple[np.ndarray, States]:
-        """Approximate the logarithm of the condition number of the base regressor, with gradient.
+        """Approximate the log condition number of the base regressor; also return its gradient.
 
         The value is 1/(2p) log (sum l^p sum l^-p), where l are the eigenvalues of W'W, and W is the
-        base regressor with columns of unit length. With the eigenvectors V, the gradient by W is
-        W V diag(dl) V', propagated through the scaling of the columns of W. The compiled pullback
-        of the regressor propagates this gradient to q, qd and qdd.
+        base regressor with columns of unit length. With the eigenvectors V, the gradient with
+        respect to W is W V diag(dl) V', propagated through the scaling of the columns of W. The
+        compiled pullback of the regressor propagates this gradient to q, qd and qdd.
         """
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)

@@ -59,13 +59,13 @@ class LinearModel:
     terms
         Keys of `TERMS`, for all joints ("friction") or for one joint ("elbow.friction").
     given
-        Unknown bodies; None if all bodies of the robot are unknown.
+        Bodies whose parameters are unknown; None for all bodies of the robot.
     slip
         Stribeck velocity (rad/s or m/s).
     wrenches
         Frames and axes of measured external wrenches.
     slowest
-        For each velocity coordinate, the velocity up to which a joint with dry friction counts as
+        For each velocity coordinate, the speed up to which a joint with dry friction is considered
         at rest.
     """
 
@@ -83,7 +83,7 @@ class LinearModel:
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
-        """Joints with one degree of freedom, which may have joint terms."""
+        """Joints with one degree of freedom, which may have friction and similar terms."""
         return single_joints(self.robot)
 
     @cached_property
@@ -156,7 +156,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return a joint's index in qd, and its motion (n samples) for computing joint terms."""
+        """Return a joint's index in qd, and its state (n samples) for terms such as friction."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -168,7 +168,7 @@ class LinearModel:
         return tuple(self.robot.velocity_slice(joint).start for joint in joints)
 
     def rest(self, row: int) -> float:
-        """Return the speed of coordinate `row` up to which its joint counts as at rest."""
+        """Return the speed of coordinate `row` up to which its joint is considered at rest."""
         return 0.0 if self.slowest is None else self.slowest[row]
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -217,7 +217,7 @@ class LinearModel:
         return Y if self.map is None else Y @ self.map
 
     def _inertial(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the torques due to the unknown bodies, with the parameters in the robot's file."""
+        """Return torques due to bodies with unknown parameters, for nominal parameter values."""
         nominal = np.concatenate([body.nominal for body in self.bodies])
         return self._inertias(q, qd, qdd) @ nominal
 
@@ -320,7 +320,7 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
 def rest_velocities(
     robot: Robot, given: float | Mapping[str, float] | None, function: str
 ) -> tuple[float, ...]:
-    """Return the rest velocity of each velocity coordinate: slower joints count as at rest.
+    """Return the speed of each velocity coordinate up to which its joint is considered at rest.
 
     The default is 1 % of the joint's velocity limit, but at most 0.05 rad/s or 0.005 m/s.
     """

@@ -279,8 +279,8 @@ def online_estimator(
     stribeck_velocity : float
         Stribeck velocity (rad/s or m/s).
     rest_velocity : float or dict
-        Velocity (rad/s or m/s) up to which a joint with dry friction counts as at rest, for all
-        joints or by name. The torque of a joint at rest is not used.
+        Velocity (rad/s or m/s) up to which a joint with dry friction is considered at rest, for
+        all joints or by name. The torque of a joint at rest is not used.
 
     Returns
     -------

@@ -183,7 +183,8 @@ def _ten(P: Matrix) -> list[Number]:
 def _natural(model: LinearModel, x: Sequence[Number], g: Sequence[Number]) -> list[Number]:
     """Return the natural gradient for parameters x and gradient g.
 
-    The natural gradient is P L P for bodies (see `_bodies`), and (x² + 1) g for joint terms.
+    For a body with pseudo-inertia P and gradient matrix L (see `_bodies`), the natural gradient is
+    P L P. For joint terms (damping, friction, ...), it is (x² + 1) g.
     """
     found: list[Number] = []
     for P, L in _bodies(model, x, g):

@@ -86,7 +86,8 @@ def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> F
 
 @dataclass(frozen=True)
 class Fit:
-    """Least-squares estimate: b values, their covariance (b, b), and the noise of each row.
+    """Least-squares estimates (b,), their covariance (b, b), and the noise of each row.
+
     `condition` is the condition number of the weighted columns, each scaled to unit length.
     """
 

@@ -31,7 +31,7 @@ correlation with the data of that joint exceeds the first threshold, and its cor
 data of its own joint is below the second."""
 
 CLEARLY = 5.0
-"""A swap is likely if another joint reduces the unexplained variance of a column by this factor."""
+"""A swap of columns is reported if it reduces the unexplained variance by more than this factor."""
 
 UNIT = 0.2
 """Relative difference between velocities and position derivatives that suggests wrong units."""
@@ -122,7 +122,7 @@ def check(
     if pair is not None:
         one, other = (names["q"][k].removesuffix(".q") for k in pair)
         problem = f"joints {one} and {other} are probably swapped: swapped columns fit the torques"
-        remedy = f"exchange the column names of {one} and {other} with the option `columns`"
+        remedy = f"swap the column names of {one} and {other} (option `columns`)"
         raise ModelError("E-LOG-025", problem, remedy, file=log.file, line=log.first)
 
 

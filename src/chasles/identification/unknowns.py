@@ -97,7 +97,7 @@ INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 
 
 def single_joints(robot: Robot) -> tuple[str, ...]:
-    """Return the joints with one degree of freedom, which may have joint terms."""
+    """Return the joints with one degree of freedom, which may have friction and similar terms."""
     places = {name: robot.velocity_slice(name) for name in robot.joints}
     return tuple(name for name, at in places.items() if at.stop - at.start == 1)
 
@@ -150,7 +150,7 @@ def moving_links(robot: Robot) -> tuple[str, ...]:
 
 
 def own_bodies(robot: Robot) -> tuple[Body, ...]:
-    """Return the moving bodies of a robot, each with its own ten parameters."""
+    """Return the moving bodies of a robot, each with its own ten inertial parameters."""
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)
     return tuple(Body(links[k], values[k], ((k, np.eye(10)),)) for k in range(len(links)))

@@ -57,8 +57,9 @@ class RobotVectorEnv(VectorEnv):
     episode : float
         Maximum episode duration (s), after which the episode is truncated.
     autoreset : {"same-step", "disabled"}
-        "same-step" starts a new episode in the step in which one ends; the last observation is in
-        `info["final_obs"]`. With "disabled", call `reset(options={"reset_mask": mask})`.
+        "same-step" starts a new episode in the step in which the previous one ends; the last
+        observation of that episode is in `info["final_obs"]`. With "disabled", call
+        `reset(options={"reset_mask": mask})`.
     threads : int, optional
         Number of simulation threads. Default: all cores.
     options

@@ -197,7 +197,7 @@ def begun(value: Any, count: int, widths: Shape) -> list[np.ndarray]:
     """Check the result of a task's `start`, and return q, qd and commands as arrays."""
     if not isinstance(value, tuple | list) or len(value) != len(widths):
         given = type(value).__name__
-        problem = f"the task's method start must return q, qd and commands, not {given}"
+        problem = f"the task's `start` method must return q, qd and commands, not {given}"
         raise InputError("E-LEARN-009", problem, part="RobotVectorEnv")
     pairs = zip(value, widths, strict=True)
     return [answered("start", part, (count, width)).copy() for part, width in pairs]

@@ -12,7 +12,7 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""Minimum plausible density (kg/m3) of a uniform box with the same mass and moments as a link.
+"""Minimum plausible density (kg/m3) of a uniform box with the mass and inertia of a link.
 
 For comparison, foam has a density of about 20 kg/m3.
 """
@@ -85,7 +85,10 @@ def virtual(sheet: Sheet) -> Iterator[Found]:
     carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
         if link.name in carriers:
-            what = f"joint {joint.name!r} moves this link, but only its descendants have mass"
+            what = (
+                f"joint {joint.name!r} moves this link, which has no mass; "
+                "only descendants of the link have mass"
+            )
             yield link.found(what)
 
 
@@ -137,7 +140,7 @@ def _same(a: Link, b: Link) -> bool:
 
 
 def density(sheet: Sheet) -> Iterator[Found]:
-    """Find masses and moments that imply an implausible density."""
+    """Find masses and moments of inertia that imply an implausible density."""
     for link in sheet.links:
         if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
             continue

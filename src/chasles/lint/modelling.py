@@ -24,7 +24,10 @@ def slender(sheet: Sheet) -> Iterator[Found]:
             assert link.mass is not None
             thin, _, long = (math.sqrt(12.0 * x / link.mass) for x in link.second_moments)
             if long > SLENDER * thin:
-                what = f"its mass and moments match a box of {long:.3g} m by {thin * 1e3:.3g} mm"
+                what = (
+                    f"its mass and moments of inertia match a box {long:.3g} m long "
+                    f"and {thin * 1e3:.3g} mm thick"
+                )
                 yield link.found(what)
 
 
@@ -59,7 +62,7 @@ def rotor(sheet: Sheet) -> Iterator[Found]:
         joint = joints.get(name)
         if joint is not None and abs(ratio) >= REDUCTION and not joint.armature:
             what = (
-                f"it has a gear ratio of {ratio:g} but no armature: the rotor inertia "
-                f"is multiplied by {ratio**2:g}"
+                f"the gear ratio is {ratio:g}, but the armature is zero: the rotor inertia, "
+                f"multiplied by {ratio**2:g}, is missing"
             )
             yield Found(f"joint {name!r}", where, what)

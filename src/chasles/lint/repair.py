@@ -19,7 +19,7 @@ The ratio is greater than zero, because rounding could make a zero moment negati
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"
-"""Reported for numbers from expressions, defaults or included files, which are not repaired."""
+"""Reason why numbers from expressions, defaults or included files are not repaired."""
 
 ROUNDING = 1e-14
 """Fraction of the largest moment of inertia below which a repaired moment is written as zero."""

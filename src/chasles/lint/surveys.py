@@ -70,7 +70,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add what the loader omits: the place of the limits in the file, and inverted limits."""
+        """Add data that the loader omits: the place of limits, and limits with lower > upper."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -129,7 +129,7 @@ def xacro(
 
 
 def sdf(file: str, *, meshes: bool) -> Sheet:
-    """Read the links and joints in an SDF file for lint, without included files."""
+    """Read an SDF file for lint: its links and joints, without included files."""
     source, notes = _tolerant(file), list[str]()
     document = _document(file, notes)
 
@@ -148,7 +148,7 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
 
 
 def mjcf(file: str, *, meshes: bool) -> Sheet:
-    """Read all `<inertial>` elements and joint ranges in an MJCF file for lint."""
+    """Read an MJCF file for lint: all `<inertial>` elements and joint ranges."""
     source, notes = _tolerant(file), list[str]()
     document = _document(file, notes)
     root = document.root
@@ -174,7 +174,7 @@ def _tolerant(file: str, space: str = "") -> Source:
 
 
 def _found(source: Source) -> tuple[Found, ...]:
-    """Return the invalid values that a source has collected, as findings."""
+    """Return findings for the invalid values that were recorded while a source was read."""
     return tuple(Found(*fault) for fault in source.faults or ())
 
 

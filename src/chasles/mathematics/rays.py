@@ -164,7 +164,7 @@ def _roots(a: Number, b: Number, c: Number) -> list[Number]:
 
 
 def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
-    """Solve p + t v = 0 for t; return t and a flag, which is 1 if a solution exists and else 0."""
+    """Solve p + t v = 0 for t; return t and a flag: 1 if a solution exists, otherwise 0."""
     hit = select(less(v * v, _TINY * _TINY), 0.0, 1.0)
     return -p / select(hit, v, 1.0), hit
 

@@ -195,7 +195,7 @@ class Invariants(NamedTuple):
 
 
 def invariants(T: Matrix) -> Invariants:
-    """Return the trace, the sum of principal 2x2 minors, the determinant, and tr(T T')."""
+    """Return the trace, sum of principal 2x2 minors, determinant, and tr(T T') of a tensor T."""
     (a, b, c), (d, e, f), (g, h, i) = T.rows
     minors = (e * i - f * h, a * i - c * g, a * e - b * d)
     det = a * minors[0] - b * (d * i - f * g) + c * (d * h - e * g)
@@ -321,7 +321,7 @@ def inertia_from_euler(J: Symmetric) -> Symmetric:
 
 
 def point_mass(m: Number, r: Vector) -> RigidInertia:
-    """Return the inertia of a point mass m at r, with first moment m r and moments -m r~ r~."""
+    """Return the inertia of a point mass m at r: first moment m r, inertia tensor -m r~ r~."""
     return RigidInertia.from_center(m, r, Symmetric.zero())
 
 

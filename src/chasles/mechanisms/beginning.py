@@ -60,8 +60,8 @@ class Beginning:
 class BeginOne:
     """Function that returns the initial configuration for one pose.
 
-    The result is bitwise identical to that of a batch. All positions of the redundant joint are
-    tried in one call.
+    The result is bitwise identical to the result for the same pose in a batch. All positions of the
+    redundant joint are tried in one call.
     """
 
     def __init__(self, kernel: Any, base: np.ndarray, memories: np.ndarray) -> None:

@@ -222,7 +222,7 @@ def every(
     search: Search,
     threads: int | None,
 ) -> tuple[Rows, np.ndarray]:
-    """Return closed-form solutions of n poses: configurations, solver states, and step counts.
+    """Return closed-form solutions for n poses: configurations, solver states, and step counts.
 
     Also returns a mask (n,) of poses for which all solutions were found. The configurations have
     shape (n, count, nq). The function `search` checks each solution, and corrects it if axes
@@ -274,7 +274,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Number the rows of each pose from 0; return the number of each row.
+    """Return the index of each row within its pose, starting at 0.
 
     `who` contains the pose index of each row, in ascending order. `total` contains the number of
     rows for each pose.

@@ -77,7 +77,7 @@ class Closed(Constrained):
         method: str = "fastest",
         **options: Any,
     ) -> Run:
-        """Return a function for generalized forces that are zero except at actuated coordinates."""
+        """Return an inverse-dynamics function with nonzero forces only at actuated coordinates."""
         self._refuse_method("inverse_dynamics(actuated=)", method)
         loops, name = self.loops, "inverse_dynamics"
         given = loops.indices(loops.freedoms if actuated is None else actuated, "to actuate")

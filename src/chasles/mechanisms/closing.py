@@ -260,7 +260,7 @@ def coordinates(loops: Loops, q: np.ndarray) -> np.ndarray:
 
 
 def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """Assemble states that have different times, one at a time."""
+    """Assemble states one by one, because their times differ."""
     given = {"y": np.asarray(y, dtype=float)}
     given |= {} if guess is None else {"guess": np.asarray(guess, dtype=float)}
     lead = leading_shape("assemble", t=loops.time[..., None], **given)

@@ -16,7 +16,7 @@ from chasles.model.spaces import freedom_units, rate_places, size
 PART = "inverse_kinematics"
 
 MIDDLE = "limits"
-"""Value of the option `comfort` for the middle of the joint ranges."""
+"""Value of the option `comfort` that selects the middle of each joint's range."""
 
 SOFTEST = 1e-4
 """Minimum weight of a coordinate in the comfort cost, relative to the largest weight."""
@@ -44,7 +44,10 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
         if weight is not None:
             problem = "comfort_weight was given without comfort"
             raise InputError(
-                "E-CALL-375", problem, "also pass comfort: a configuration or 'limits'", part=PART
+                "E-CALL-375",
+                problem,
+                "also pass a preferred configuration: comfort=q or comfort='limits'",
+                part=PART,
             )
         return None
     units = np.array(freedom_units(mechanism.model, size(mechanism.model)))
@@ -57,7 +60,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
     else:
         posture = numbers(f"{PART}: comfort", given, mechanism.nq).astype(float)
         if not np.isfinite(posture).all():
-            raise InputError("E-CALL-379", "comfort must be finite", part=PART)
+            raise InputError("E-CALL-379", "comfort must contain only finite numbers", part=PART)
     if weight is not None:
         factors = np.asarray(numbers(f"{PART}: comfort_weight", weight, mechanism.nv), float)
         if factors.ndim != 1 or not ((factors >= 0.0) & (factors < np.inf)).all():

@@ -23,7 +23,7 @@ tolerances.
 """
 
 STAYED = 1e-12
-"""A search that changes all coordinates by less than this has returned its starting point."""
+"""Coordinate change below which a search is considered to have returned its starting point."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]

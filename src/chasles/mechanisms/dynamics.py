@@ -122,7 +122,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Compiled program with limits that its results must satisfy, or None if there is none."""
+        """Compiled program with limits that its results must satisfy; None if no limits apply."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -154,7 +154,7 @@ def check_inertia(loops: Loops) -> None:
         moving = np.flatnonzero(motion > 0.1 * np.max(motion))
         around, names = loops.around(moving), loops.names(moving)
         place = f" in {around}" if around else ""
-        problem = f"a motion of {names}{place} has no inertia"
+        problem = f"{names}{place} can move without kinetic energy"
         remedy = "add mass and inertia to one of the moving links, or armature to one of the joints"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
@@ -234,7 +234,7 @@ class Constrained(Mechanism):
         dissipation: bool = False,
         **options: Any,
     ) -> Solver:
-        """Return a solver that calls the function `runs`; `given`: independent coordinates."""
+        """Return a solver that calls the function `runs`; `given` are independent coordinates."""
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
         if self.model.idle and self.model.source.closure is None and runs in _DIVIDING:

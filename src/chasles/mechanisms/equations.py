@@ -41,7 +41,7 @@ equations."""
 class Equations:
     """Equations of loops and couplings at one time.
 
-    Redundant equations are dropped; the others, called active, are chosen at t = 0.
+    Redundant equations are dropped. The remaining (active) equations are selected at t = 0.
     """
 
     def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
@@ -97,7 +97,7 @@ class Equations:
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Active loop equations and closed reference configurations.
+        """Active loop equations, and reference configurations in which the loops are closed.
 
         Equations that restrict only velocities are always active.
         """
@@ -113,11 +113,11 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Configurations near the neutral one with closed loops and nonsingular loop equations."""
+        """Configurations near the neutral one, with closed loops and nonsingular loop equations."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return factors for the loop residuals, which may be at most `tolerance` after scaling.
+        """Return scale factors for loop residuals; scaled residuals must not exceed `tolerance`.
 
         If `tolerance` is smaller than `self.tolerance`, the limit for dropped (redundant) equations
         is `self.tolerance`.

@@ -78,7 +78,7 @@ class Reaching:
         return np.where(self.task.weights() > 0.0, met, self._goals)
 
     def sample(self, states: int) -> tuple[np.ndarray, ...]:
-        """Return test inputs for one iteration, which are exactly representable in float32."""
+        """Return test inputs for one iteration; all are exactly representable in float32."""
         q, _ = self._postures(states, 2)
         _, goals = self._postures(states, 3)
         memory = np.zeros((states, MEMORY))

@@ -23,7 +23,7 @@ OPTIONS = ("weight", "tolerance")
 def task_of(
     mechanism: Mechanism, bounds: Bounds, targets: Any
 ) -> tuple[Task, tuple[int, ...], list[np.ndarray]]:
-    """Return the task and leading shape of targets, and [goals, weights, tolerances]."""
+    """Return the task, the batch shape of the targets, and [goals, weights, tolerances]."""
     pairs: list[tuple[str, Target]] = []
     for frame, value in a_mapping("targets", targets, PART).items():
         for target in stated(value):

@@ -131,7 +131,7 @@ class _Solver:
         self._prepared = prepared(mechanism, task)
 
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
-        """Return one configuration per problem, close to the preferred one if `ease` is given."""
+        """Return one solution per problem, near the preferred configuration if `ease` is given."""
         begins = self._rows(guess)
         beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:
@@ -213,7 +213,7 @@ class _Solver:
         return self._found(goals, begins, most=1)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
-        """Clip configurations to the limits; return one row per problem, or one row for all."""
+        """Clip configurations to the limits; return one per problem, or one for all problems."""
         if posture is None:
             return None
         return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
@@ -378,9 +378,9 @@ class _Solver:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
         The result is the nearest of all solutions found. If other solutions may exist, this
-        solution is moved as close as possible while still meeting the targets (`_approached`). The
-        configuration may be outside the limits. Joints in `fixed` keep their positions in the guess
-        or, without a guess, in the configuration.
+        solution is then moved as close to the configuration as the targets allow (`_approached`).
+        The configuration may be outside the limits. Joints in `fixed` stay at their positions in
+        the guess or, without a guess, in the configuration.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
@@ -406,10 +406,11 @@ class _Solver:
         return self._solution(*whole)
 
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
-        """Move the solutions `begun` toward configurations (n, nq) while meeting the targets.
+        """Move initial solutions `begun` toward configurations (n, nq) while meeting the targets.
 
         The search is repeated from points between each solution and its configuration (`LEAPS`),
-        and the solutions found are moved in the same way. The nearest result is returned.
+        and the solutions found are moved in the same way. The result nearest to each configuration
+        is returned.
         """
         goals, limits = self.goals[which], (self.bounds.lower, self.bounds.upper)
         ease = Comfort(rows, np.ones(self.mechanism.nv))

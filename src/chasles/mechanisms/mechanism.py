@@ -42,7 +42,7 @@ class Called:
 
 
 class Named:
-    """Base class with the name, the joint names, and the sizes and slices of q and qd."""
+    """Base class with the robot's name, its joint names, and the sizes and slices of q and qd."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -119,7 +119,7 @@ class Mechanism(Named):
     """Base class of mechanisms, with the methods of a kinematic tree without closed loops."""
 
     traits: tuple[str, ...] = ()
-    """Phrases for error messages about mechanisms that are not plain trees: "it has loops"."""
+    """Reasons in messages why a mechanism is not a plain tree, such as "it has closed loops"."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -169,22 +169,22 @@ class Mechanism(Named):
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the matrix from independent to all velocities, and the reduced mass matrix.
+        """Return the matrix that maps independent to all velocities, and the reduced mass matrix.
 
-        The reduced mass matrix is for the independent velocities. q must close the loops. `name` is
-        the function name in error messages.
+        The reduced mass matrix is for the independent velocities. The loops must be closed at q.
+        `name` is the function name in error messages.
         """
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the closed state with the same independent coordinates and rates as q and qd.
+        """Return the state with closed loops and the independent coordinates and rates of q and qd.
 
         If `anywhere` is True, the state may be on any branch, not only on the one near q.
         """
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q; shift the independent coordinates if necessary."""
+        """Return a configuration near q with closed loops; independent coordinates may change."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
@@ -355,7 +355,7 @@ class Mechanism(Named):
 
 
 KINDS: dict[tuple[bool, bool], type[Mechanism]] = {}
-"""Class for each pair (has loops, depends on time).
+"""Mechanism class for each combination of two flags: has loops, depends on time.
 
 The package's `__init__.py` fills this mapping, because other modules define some of the classes.
 """
@@ -419,9 +419,9 @@ class Timed(Mechanism):
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
-        """Return the cached function for a key and the robot's time, or None if there is none.
+        """Return the function cached for a key, or None if the key is not cached.
 
-        A function that was compiled for another time is reused.
+        A function that was compiled for another time is reused, and set to the robot's time.
         """
         found = super().found(key)
         if found is None and self.t is not None:

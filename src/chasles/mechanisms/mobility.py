@@ -70,7 +70,7 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
 
 
 class Cluster(NamedTuple):
-    """Names of loops and couplings that are linked by common joints, and of all their joints."""
+    """Names of loops and couplings that share joints, and the names of all their joints."""
 
     loops: tuple[str, ...]
     joints: tuple[str, ...]
@@ -118,7 +118,7 @@ def weaker_joints(
 
 
 def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
-    """Return True if the loop joint of `model` transmits all forces that that of `trial` does."""
+    """Return True if `model`'s loop joint transmits every force that `trial`'s loop joint does."""
     some, all_of = _transmitted(trial, q), _transmitted(model, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))

@@ -24,10 +24,10 @@ RANKED = 128
 """Number of starting configurations that are sorted by their distance to the targets."""
 
 PATIENT = 40
-"""Number of tries with the settings `EAGER`, before the more patient settings `SLOW` are used."""
+"""Number of attempts with the settings `EAGER`, before the more patient settings `SLOW`."""
 
 FIRMLY = 5
-"""A search with n tries uses the settings `STEADY` in the last n // FIRMLY tries."""
+"""A search with n attempts uses the settings `STEADY` in the last n // FIRMLY attempts."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -35,16 +35,16 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Parameters of a try: maximum number of steps, maximum error ratio, and factor of extra damping.
+"""Parameters of an attempt: maximum number of steps, maximum error ratio, extra damping factor.
 
-The error ratio is the squared error divided by the squared error two steps earlier. A try is given
-up if the error ratio exceeds its maximum. The extra damping, for unreachable goals, is the factor
-times the norm of the error.
+The error ratio is the squared error divided by the squared error two steps earlier. An attempt is
+abandoned if the error ratio exceeds its maximum. The extra damping, for unreachable goals, is the
+factor times the norm of the error.
 
-- EAGER: the first tries.
-- SLOW: tries after the first PATIENT ones.
-- STEADY: final tries, which come close to the smallest error if a goal is out of reach.
-- LAST: the last try, which starts at the best configuration and stops when the error no longer
+- EAGER: the first attempts.
+- SLOW: attempts after the first PATIENT ones.
+- STEADY: final attempts, which come close to the smallest error if a goal is out of reach.
+- LAST: the last attempt, which starts at the best configuration and stops when the error no longer
   decreases.
 """
 
@@ -69,7 +69,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Starting configurations, a table for ranking them, and the solver settings of each try."""
+    """Starting configurations, a table for ranking them, and solver settings of each attempt."""
 
     postures: np.ndarray
     table: np.ndarray

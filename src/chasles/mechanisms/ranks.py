@@ -56,7 +56,7 @@ which of these motions the mechanism can follow.
 """
 
 NOTHING = 1e-12
-"""Pivots, and matrix entries relative to the largest, count as rounding errors below this value."""
+"""Pivots, and ratios of matrix entries to the largest entry, count as zero up to this value."""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ def spans(A: np.ndarray, rank: int) -> np.ndarray:
 
 
 def margin(A: np.ndarray) -> np.ndarray:
-    """Return the smallest over the largest singular value, or 0 with fewer rows than columns."""
+    """Return the ratio of smallest to largest singular value, or 0 with fewer rows than columns."""
     if A.shape[-1] == 0:
         return np.ones(len(A))
     if A.shape[-2] < A.shape[-1]:
@@ -132,7 +132,7 @@ def determine(A: np.ndarray, given: np.ndarray) -> bool:
 
 
 class Agreement(NamedTuple):
-    """Active loop equations, and closed reference configurations.
+    """Active loop equations, and reference configurations in which the loops are closed.
 
     `rows` contains the scales of the equations, which are 0 for dropped equations. `references`
     (states, nq) contains closed configurations of full rank. `misfit` contains the largest
@@ -146,7 +146,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(loops: "Equations") -> Agreement:
-    """Return the active loop equations and closed reference configurations.
+    """Return the active loop equations, and reference configurations with closed loops.
 
     All equations are active if they have solutions and rounding does not change their rank.
     Otherwise, equations that are redundant to within the tolerance are dropped.
@@ -178,7 +178,7 @@ def _starts(loops: "Equations") -> np.ndarray:
 
 
 def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
-    """Complete states in which some groups of loops are open, and others are closed.
+    """Close groups of loops that are open in some states but closed in others.
 
     The coordinates of an open group are copied from a state in which this group is closed, because
     a search from a single start rarely closes many groups at once.

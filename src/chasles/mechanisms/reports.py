@@ -60,17 +60,18 @@ class Mobility(int):
     couplings
         Names of the couplings in `redundant`.
     tolerance
-        Singular values below `tolerance` times the largest count as zero.
+        Singular values below `tolerance` times the largest one count as zero.
     kept, dropped
         Smallest nonzero singular value, and largest singular value that counts as zero, both
         relative to the largest.
     weaker
         Joint types that allow the same motion with fewer rows, for loops with redundant rows.
     immobile
-        Degrees of freedom that the loops lock at this configuration while others move.
+        Degrees of freedom that the loops lock at this configuration (all if the mobility is 0).
     misfits
-        Loops and couplings with dropped equations, and the precision to which other equations imply
-        the dropped ones (angles in rad, lengths relative to the loop size).
+        Loops and couplings with dropped equations that do not hold exactly, and the residual of
+        these equations if all other equations hold (angles in rad, lengths relative to the loop
+        size).
     positions
         Mobility at position level, which is larger with nonholonomic constraints.
     """
@@ -112,12 +113,12 @@ class Mobility(int):
         )
 
     def _held(self) -> str:
-        """Describe the degrees of freedom that the loops lock while others can move."""
+        """Describe the degrees of freedom that the loops lock, unless the mobility is 0."""
         names = ", ".join(map(repr, self.immobile)) if self.mobility else ""
         return f"; {names} cannot move" if names else ""
 
     def _off(self) -> str:
-        """Describe loops that are redundant only within the precision of the model file."""
+        """Describe loops with equations that are redundant, except for rounding in the file."""
         words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 

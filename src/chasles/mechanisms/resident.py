@@ -74,7 +74,7 @@ def resident(
     tries: int,
     **_host: Any,
 ) -> Solution:
-    """Return a solution with arrays of the same library as the targets."""
+    """Return a solution with arrays of the same library (such as CuPy) as the target arrays."""
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     tries = checked_count(f"{PART}: tries", tries, most=MOST_TRIES)
     seed = checked_count(f"{PART}: seed", seed, least=0)

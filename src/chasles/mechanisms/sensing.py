@@ -1,4 +1,4 @@
-"""Sensor values of a mechanism: exact values from compiled functions, and added errors."""
+"""Sensor values of a mechanism: exact values from compiled functions, plus simulated errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -113,7 +113,7 @@ def exerted(
 ) -> tuple[tuple[WrenchKey, ...], list[Any]]:
     """Convert external forces and contact forces to arguments of compiled functions.
 
-    The arguments are wrench arrays. Their keys contain the frame, axes and point of each wrench.
+    Return keys and wrench arrays. The key of a wrench contains its frame, axes and point.
     """
     if isinstance(forces, Mapping):
         forces, f_ext = None, forces

@@ -95,7 +95,8 @@ def _solved(
     """Return qdd for the coordinates `free`, such that A qdd = k, and the loop multipliers.
 
     `H` and `f` are the mass matrix and forces for these coordinates; `H` may be singular. The
-    solution uses orthonormal bases of the motions that the loops allow and prevent.
+    solution uses orthonormal bases of the motions that the loops allow, and of the motions that the
+    loops prevent.
     """
     rank = loops.rank(free)
     U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])
@@ -117,9 +118,7 @@ def _check_rank(loops: Loops, q: np.ndarray, s: np.ndarray, rank: int) -> None:
         bad = int(np.flatnonzero(np.ravel(low))[0])
         loops.check_regular(loops.matrix(q))
         where = at_index(bad, s.shape[:-1])
-        problem = (
-            f"singular configuration{where}: the robot has more degrees of freedom than elsewhere"
-        )
+        problem = f"singular configuration{where}, in which the robot gains degrees of freedom"
         raise SingularPosition(
             "E-LOOP-024", problem, "move away from the singularity", part=loops.part
         )

@@ -205,8 +205,9 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
 def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
     """Return a coupling with some coordinates fixed and some velocities set to zero.
 
-    `values` maps names of fixed coordinates to their values, and `still` contains the names of zero
-    velocities. The number of equations does not change. The result may have no inputs.
+    `values` maps names of fixed coordinates to their values, and `still` contains the names of
+    velocities that are set to zero. The number of equations does not change. The result may have no
+    inputs.
     """
     names = tuple(name for name in data.freedoms if name not in values)
     rates = tuple(name for name in data.rates if name not in still)
@@ -396,7 +397,7 @@ class Drive:
     def rate(self, joint: Joint, order: int) -> Vector:
         """Return the joint velocity (order 1), acceleration (order 2) and so on.
 
-        For order 0, which has no rate, the result is zero.
+        For order 0, the result is zero.
         """
         return _rate(self._at, joint, order, self._time)
 

@@ -46,7 +46,7 @@ class DHRow:
     b
         Length along y in the extended form (zero in the original form).
     mass, center
-        Mass, and center of mass in the row's frame.
+        Mass, and center of mass in the row's frame, which is `dh<i>` for row i.
     inertia
         Inertia tensor in the row's frame, stored as [xx, yy, zz, xy, xz, yz]. The entry xy is minus
         the integral of x y dm. [xx, yy, zz] and a 3x3 matrix are also accepted.
@@ -107,7 +107,7 @@ class DHRow:
 
     @property
     def rigid(self) -> RigidInertia:
-        """Spatial inertia of the link in the row's frame."""
+        """Spatial inertia of the link in the row's frame, which is `dh<i>` for row i."""
         c, I = Vector(tuple(self.center)), Symmetric(*self.inertia)
         if self.inertia_about == "frame":
             return RigidInertia(self.mass, c * self.mass, I)

@@ -146,7 +146,7 @@ class JointData:
     def resists(self) -> bool:
         """True if the joint has armature, damping, friction or a spring.
 
-        The joint then needs coordinates.
+        Such a joint must have coordinates, so it cannot be a loop joint.
         """
         return any((self.armature, self.damping, self.friction, self.stiffness))
 
@@ -281,7 +281,7 @@ class Precision:
         Maximum number of significant digits and of decimal places of the numbers in the file.
     loops
         Tolerance for residuals of loop equations: angles in rad, lengths relative to the loop size.
-        If None, the tolerance is derived from the digits.
+        If None, the tolerance is derived from `significant` and `decimals`.
     """
 
     significant: int = 17
@@ -289,20 +289,20 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Smallest tolerance derived from the digits in a file, similar to manufacturing tolerances."""
+    """Smallest tolerance derived from numbers of digits; similar to manufacturing tolerances."""
 
     MOST: ClassVar = 1e-3
-    """Largest tolerance derived from the digits; larger residuals cannot be rounding errors."""
+    """Largest tolerance derived from numbers of digits; larger errors are not rounding errors."""
 
     ROUNDED: ClassVar = 4
     """Number of significant digits below which the numbers in a file count as exact."""
 
     AROUND: ClassVar = 8
-    """Assumed number of rounded numbers around a loop. Their rounding errors add up."""
+    """Assumed number of rounding errors that add up around a loop."""
 
     @property
     def counts(self) -> bool:
-        """True if saving the numbers with full precision could change the tolerance."""
+        """True if the tolerance could change after the file is saved with full precision."""
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 

@@ -159,7 +159,7 @@ def checked_pose(what: str, value: Any) -> Pose:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         remedy = (
-            "give a 4x4 matrix with an orthonormal rotation (not rounded), a position, "
+            "give a 4x4 matrix with a rotation matrix in full precision, a position, "
             "and the last row 0 0 0 1"
         )
         raise ModelError("E-DH-007", f"{what} is {_cut(value)}", remedy) from None

@@ -231,7 +231,7 @@ def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
 
 
 def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: bool) -> DHRow:
-    """Return the row of a joint in the DH table, with the link's inertia in the row's frame."""
+    """Return a joint's row in the DH table, with the link's inertia in the DH frame of the row."""
     data, bounds = body.data, body.data.limits
     try:
         constants = _angle(Z.theta), _length(Z.d), _length(X.a), _angle(X.alpha)

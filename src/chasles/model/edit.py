@@ -135,7 +135,7 @@ def _coupled_still(
         return left
     part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} locked"
     if data.timed:
-        problem = f"the coupling depends on time, so it cannot hold with {locked}"
+        problem = f"the coupling depends on time, so it cannot be satisfied with {locked}"
         raise ModelError("E-MODEL-021", problem, "leave one of them unlocked", part=part)
     error = max(map(abs, replayed(left.residual, {})))
     if error > _HOLDS:
@@ -173,7 +173,10 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
             problem = (
                 f"the degrees of freedom of a {joint.kind} joint cannot be prescribed individually"
             )
-            remedy = "prescribe all of them, or use joints in series, such as yaw_pitch_roll"
+            remedy = (
+                "prescribe all degrees of freedom of the joint, "
+                "or use joints in series, such as yaw_pitch_roll"
+            )
             raise ModelError("E-JOINT-240", problem, remedy, part=f"joint {joint.name!r}")
     split = {whole[name].name for name in motions if name in whole and name != whole[name].name}
     source = in_series(model.source, only=split)
@@ -313,7 +316,10 @@ def _keys_within(
 
 
 def _around(source: Description, links: Container[str | None]) -> FluidData | None:
-    """Return the fluid with only the boxes of the given links, or None if there is no fluid."""
+    """Return the fluid data for the given links, or None if there is no fluid.
+
+    Boxes that approximate other links are removed.
+    """
     if source.fluid is None:
         return None
     boxes = tuple(box for box in source.fluid.boxes if box.link in links)
@@ -326,7 +332,7 @@ def unsprung(source: Description) -> Description:
     parts = [part for part in every if part.stiffness]
     if not parts:
         return source
-    what = f"{source.where}: springs ({len(parts)}) are ignored on request: "
+    what = f"{source.where}: springs ({len(parts)}) are ignored, as requested: "
     return replace(
         source,
         joints=tuple(replace(joint, stiffness=0.0, rest=()) for joint in source.joints),

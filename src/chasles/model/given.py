@@ -96,7 +96,10 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
 
 
 def a_flag(what: str, value: Any, part: str = "") -> bool:
-    """Convert an argument to bool; raise an error if it has no truth value, such as an array."""
+    """Convert an argument to bool, or raise an error if the argument has no truth value.
+
+    For example, an array with several entries has no truth value.
+    """
     try:
         return bool(value)
     except Exception:

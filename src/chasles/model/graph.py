@@ -315,7 +315,7 @@ def in_series(
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Return two sets of names: of links and frames, and of joints, loops, couplings and rotors."""
+    """Return names of links and frames, and names of joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
     ties |= {data.name for data in source.couplings}
@@ -349,7 +349,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """Connect the joints in series that replace a compound joint to its parent and its child."""
+    """Connect joints in series to the parent and child of the compound joint that they replace."""
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
     linked = [

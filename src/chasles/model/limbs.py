@@ -96,7 +96,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Compare the numbers in values of the same structure; apply `different` where they differ."""
+    """Return values of the same structure, with `different` applied to numbers that differ."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)

@@ -1,4 +1,4 @@
-"""Limits of leader joints, reduced by the limits of their mimic joints."""
+"""Limits of leader joints, narrowed to keep their mimic joints within limits."""
 
 import math
 from dataclasses import replace
@@ -10,10 +10,10 @@ _ROOM = 1e-9
 
 
 def narrowed(leader: Limits, follower: Limits, ratio: float, offset: float) -> Limits | None:
-    """Return a leader's limits, reduced so that the mimic joint (follower) is within its limits.
+    """Return a leader's limits, narrowed so that the mimic joint (follower) is within its limits.
 
     The follower's position is ratio * q + offset. The result is None if no position of the leader
-    satisfies both limits, or if the reduction would make a movable leader immovable. If the
+    satisfies both limits, or if narrowing would make a movable leader immovable. If the
     follower's velocity limit is 0, it is ignored, because many files contain this value for joints
     without a motor. The follower's effort limit does not limit the leader: the generalized force of
     the leader's coordinate is the sum of the leader's effort and `ratio` times the follower's

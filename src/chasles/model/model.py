@@ -134,9 +134,10 @@ class Passage(NamedTuple):
 class Loop:
     """A joint that closes a loop between frames on two bodies.
 
-    The loop leads from the predecessor toward the base to body `root`, where the two branches meet,
-    and from there to the successor. `path` lists the moving bodies of the loop, parents first, with
-    sign -1 on the predecessor's branch and +1 on the successor's branch.
+    From the predecessor, the loop runs toward the base until it reaches body `root`, where the two
+    branches meet. From `root`, the loop runs to the successor. `path` lists the moving
+    bodies of the loop, parents first, with sign -1 on the predecessor's branch and +1 on the
+    successor's branch.
     """
 
     joint: Joint
@@ -197,7 +198,8 @@ class Model:
     idle: tuple[str, ...] = field(default=(), compare=False)
     """Names of joints that move no mass; if there are any, the tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Maps each body in a series of parallel joints to the body that carries the first joint."""
+    """Maps bodies in a chain of parallel revolute joints to the parent of the chain's first body.
+    The first body itself is not a key."""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
@@ -205,11 +207,11 @@ class Model:
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
     """Function that returns the derivatives of passive joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Function that recursions over the bodies call before each body."""
+    """Function that is called before each body in a recursion over the bodies."""
 
     @cached_property
     def mimics(self) -> bool:
-        """True if the model has mimic joints that follow their leaders, without own coordinates."""
+        """True if mimic joints follow their leaders, and have no coordinates of their own."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
 
     @cached_property
@@ -540,12 +542,18 @@ class Model:
 
     @cached_property
     def limits(self) -> Mapping[int, Limits]:
-        """Limits of joints with coordinates, reduced to keep mimic joints within their limits."""
+        """Limits of the joints that have their own coordinates, by body.
+
+        The limits of a joint are narrowed so that the joints that mimic it stay within theirs.
+        """
         return self._limits[0]
 
     @cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """Bodies of mimic joints whose limits are ignored because the leader cannot meet them."""
+        """Bodies moved by mimic joints with limits that the leading joints cannot satisfy.
+
+        These limits are ignored.
+        """
         return self._limits[1]
 
     @cached_property
@@ -564,7 +572,10 @@ class Model:
         return found, tuple(conflicts)
 
     def mover(self, joint: str) -> int:
-        """Return the body of a joint, which must have coordinates.
+        """Return the index of the body that a joint moves.
+
+        The joint must have its own coordinates: it must not be fixed, mimic another joint, or have
+        a prescribed motion.
 
         Parameters
         ----------
@@ -587,7 +598,7 @@ class Model:
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
-            problem = f"there is no joint {joint!r} with coordinates"
+            problem = f"{joint!r} is not a joint with coordinates"
             remedy = f"use one of {', '.join(map(repr, names))}"
             raise ModelError("E-MODEL-037", problem, remedy, part=part)
         body = self.bodies[i]
@@ -691,15 +702,15 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Split a vector of velocities, accelerations or small steps by joint, with mimic joints.
+        """Return velocities, accelerations or displacements of all joints, including mimic joints.
 
         Parameters
         ----------
         flat : sequence of Number
-            Velocities, accelerations or small steps of the model, nv numbers.
+            Velocities, accelerations or small displacements of the model, nv numbers.
         order : int, optional
-            1 for velocities, 2 for accelerations, 0 for small steps (the default). Steps of
-            joints with prescribed motions are zero.
+            1 for velocities, 2 for accelerations, 0 for small displacements (the default).
+            Displacements of joints with prescribed motions are zero.
 
         Returns
         -------
@@ -724,7 +735,7 @@ class Model:
         own : mapping from int to Vector
             Rates of joints with coordinates, by body.
         order : int, optional
-            Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps.
+            1 for velocities, 2 for accelerations, 0 for small displacements.
 
         Returns
         -------
@@ -796,12 +807,13 @@ class Model:
         Parameters
         ----------
         i : int
-            Index of the body.
+            Index of the joint, which is the index of the body that the joint moves.
 
         Returns
         -------
         tuple of Share
-            Body, index in the body's joint, and ratio of each degree of freedom.
+            For each degree of freedom: its body, its index in the joint of this body, and the
+            velocity of joint i per unit velocity.
 
         Examples
         --------
@@ -895,7 +907,7 @@ def suggest(name: str, known: Mapping[str, object]) -> str:
 
 
 def similar(name: str, known: Iterable[str]) -> str:
-    """Suggest names that are similar to a misspelled name in any case; return "" if none is."""
+    """Suggest names similar to a misspelled name, ignoring case; return "" if there are none."""
     import difflib
 
     plain = {each.lower(): each for each in known}

@@ -163,7 +163,7 @@ def _angle(body: Body, carries: bool) -> float:
 
 
 def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
-    """Set inertia entries that a rotation has eliminated to exactly zero."""
+    """Set to exactly zero the inertia entries that a rotation has eliminated."""
     x, y, z = inertia.h
     if angle == 0.0:
         return inertia

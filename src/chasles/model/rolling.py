@@ -1,4 +1,4 @@
-"""Rolling contact of blades, wheels and balls on a plane that may move."""
+"""Nonholonomic contact of blades (skates), wheels and balls with a plane that may move."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -200,7 +200,7 @@ class SensorData:
 
     @property
     def traits(self) -> SensorTraits:
-        """Properties of the sensor's kind."""
+        """Properties of this kind of sensor."""
         return SENSORS[self.kind]
 
     @property

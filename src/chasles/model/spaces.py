@@ -45,7 +45,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return (row, column) of each entry of the packed form, or [] if there is none."""
+        """Return (row, column) of each entry of the packed form, or [] without a packed form."""
         return []
 
 
@@ -167,7 +167,7 @@ class TreeSpace(Space):
     """A matrix in tree order (parents first), which `join` converts to file order.
 
     `rows` and `columns` are the numbers of rows and columns divided by nv: 1 for velocities, 2 for
-    changes of q followed by velocities.
+    displacements dq followed by velocities.
     """
 
     rows: int
@@ -322,7 +322,7 @@ def assemble(
 def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the matrix of all loop and coupling equations; `order`: bodies of the columns."""
+    """Return the matrix of all loop and coupling equations; columns are for bodies in `order`."""
     return _stacked(model, parts, [constraint.rows for constraint in model.constraints], order)
 
 
@@ -332,7 +332,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Stack matrices vertically; each maps bodies to blocks of columns."""
+    """Stack matrices vertically; each matrix is a mapping from bodies to blocks of columns."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -458,7 +458,8 @@ TreeVector = Annotated[
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for changes of q, then for velocities, in tree order (parents first)."""
+"""Matrix B in xdot = A x + B u, in tree order (parents first). The first rows of B are for
+displacements dq, and the other rows for velocities."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -486,7 +487,8 @@ LoopMatrix = Annotated[
 ]
 """A matrix with one row per entry of `LoopVector`.
 
-The value is a sequence with one mapping per loop and coupling, from bodies to blocks of columns.
+The matrix is stored as a sequence of mappings, one for each loop and one for each coupling. Each
+mapping contains the blocks of columns, keyed by body.
 """
 
 LoopJointMatrix = Annotated[

@@ -47,7 +47,9 @@ def tendon_of(model: Model, data: RotorData) -> Tendon:
         if link not in model.frames:
             raise faulty("E-MODEL-222", data, f"no link {link!r}", suggest(link, model.frames))
     if not (data.freedoms or data.path) or len(data.freedoms) != len(data.ratios):
-        problem = f"{len(data.ratios)} ratios for {len(data.freedoms)} degrees of freedom"
+        problem = (
+            f"{len(data.ratios)} ratios were given for {len(data.freedoms)} degrees of freedom"
+        )
         raise faulty("E-MODEL-221", data, problem, "give one ratio per degree of freedom")
     geared = (Share(*known[name], r) for name, r in zip(data.freedoms, data.ratios, strict=True))
     path, offset = [], data.offset

@@ -30,7 +30,7 @@ _SINGULAR = 1e-13
 """Ratio of articulated to composite inertia below which the inertia at a joint counts as zero."""
 
 _WEAK = 1e-5
-"""Minimum ratio of articulated to composite inertia; joints below it get a note.
+"""Ratio of articulated to composite inertia below which a note is issued for a joint.
 
 The smallest value among published robots is 7e-4.
 """
@@ -182,7 +182,10 @@ def far_frames(model: Model) -> list[tuple[str, float]]:
 
 
 def _radii(inertia: RigidInertia) -> float:
-    """Return distance of center of mass from origin / radius of gyration, or 0 if undefined."""
+    """Return the distance of the center of mass from the origin, in radii of gyration.
+
+    The result is 0 if the ratio is undefined.
+    """
     if _fault(inertia) is not None or not inertia.m > 0.0:
         return 0.0
     m, c, _ = inertia.about_center()
@@ -226,8 +229,10 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not share > _SINGULAR:
             data = model.bodies[i].data
             if not np.all(np.isfinite(D)):
-                problem = "the inertia that the joint moves overflows floating-point numbers"
-                raise faulty("E-MODEL-052", data, problem, "check the units of its links")
+                problem = (
+                    "the inertia of the links that the joint moves exceeds the floating-point range"
+                )
+                raise faulty("E-MODEL-052", data, problem, "check the units of these links")
             if i not in held:
                 notes.append(_moves_nothing(data))
             idle.append(data.name)

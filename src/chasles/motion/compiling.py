@@ -126,7 +126,10 @@ def _traced_step(
     """
     control, why = plan.control, ""
     if follows(control):
-        why = "a controller that follows a trajectory runs in Python"
+        why = (
+            "a controller cannot be compiled if it follows a function, "
+            "or if it follows a trajectory and the robot has loops"
+        )
     elif not isinstance(plan.asked, FunctionType) and not compiled:
         why = "control is an object that may have state"
     else:
@@ -161,9 +164,10 @@ def _equal_steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """Compile a rollout for a plan. Return it, and the reason why it cannot be used, or "".
+    """Compile a rollout for a plan, and check that the rollout can be used.
 
-    It cannot be used if its traced controller may differ from the original (`_changes`).
+    Return the rollout, and the reason why the rollout cannot be used ("" if it can). The rollout
+    cannot be used if its traced controller may differ from the original (`_changes`).
     """
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
     sampled = _sampled(robot, plan)

@@ -12,7 +12,7 @@ Array = Any
 
 
 class Machine(Protocol):
-    """Protocol for robots, which have a model and a mechanism that evaluates its functions."""
+    """Protocol for robots: a model, and a mechanism that evaluates the robot's functions."""
 
     model: Model
     mechanism: Mechanism

@@ -175,7 +175,7 @@ def durations(model: Model, dt: float) -> list[float]:
 def host_controls(
     mechanism: Mechanism, control: Controls, ctrl: Array, lead: tuple[int, ...]
 ) -> Callable[..., np.ndarray]:
-    """Return a function ctrl(t, q, qd) of arrays that returns checked controls (..., nu)."""
+    """Return a function ctrl(t, q, qd) that takes arrays and returns checked controls (..., nu)."""
     nu = len(mechanism.model.source.actuators)
     if control.function is None:
         given = _finite("ctrl", numbers("simulate: ctrl", ctrl, nu).astype(float))

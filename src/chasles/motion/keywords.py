@@ -14,11 +14,11 @@ from chasles.model.model import suggest
 T = TypeVar("T", bound=Callable[..., Any])
 
 ELSEWHERE = {"ground": "pass contacts=chasles.contact.file_pairs(robot, ground=True)"}
-"""Remedies for unknown keywords that are keywords of another function."""
+"""Remedies for keyword arguments that belong to another function."""
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise an error for keywords that a function does not have."""
+    """Raise an error for keyword arguments that a function does not accept."""
     names = dict.fromkeys(known)
     for name in given:
         if name not in names:

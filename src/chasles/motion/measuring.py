@@ -129,7 +129,10 @@ def _constant(name: str, given: Any, run: Trajectory) -> np.ndarray:
     """Return constant torques or controls, with an axis that broadcasts over the time steps."""
     found = np.asarray(given, dtype=float)
     if found.ndim > run.qd.ndim - 1 and found.ndim > 1:
-        problem = f"acceleration and force sensors do not support one row of {name} per step"
+        problem = (
+            f"for acceleration and force sensors, {name} must be constant or a function, "
+            "not an array with one row per step"
+        )
         remedy = "use a function of time, or only position and velocity sensors"
         raise InputError("E-SENSE-015", problem, remedy, part="simulate")
     return found if found.ndim < 2 else found[..., None, :]

@@ -60,7 +60,7 @@ def torque_perturbations(
     if PART not in mechanism.kept:
         model = mechanism.model
         if model.rotors:
-            problem = f"rotors driven by other joints are not supported (robot {model.name!r})"
+            problem = f"rotors driven by several joints are not supported (robot {model.name!r})"
             remedy = "use robot.inverse_dynamics_sensitivities(q, qd, qdd)"
             raise ModelError("E-CONTROL-011", problem, remedy, part=PART)
         program = straight(trace(model, inverse_dynamics_perturbation))

@@ -218,14 +218,14 @@ class Trajectory:
         Number of steps whose friction does not agree with the normal impulses, or that did not
         converge.
     held : array, shape (...)
-        Number of unsolved steps that converged after the normal impulses that bound friction were
-        fixed.
+        Number of unsolved steps that converged once friction was bounded by fixed normal impulses.
     residual : array, shape (...)
         Largest residual of the momentum balance, relative to the momentum.
     work : array, shape (...)
         Work of all impulses at end-of-step velocities (J).
     excess : array, shape (...)
-        Largest work in a step, minus the energy that overlaps and restitution may release (J).
+        Largest amount (J) by which the work in a step exceeds the energy that may be released by
+        overlaps and restitution.
     overflow : array, shape (...)
         Number of steps in which some overlapping points did not act, because there were more of
         them than shared contact slots (see `contact.Pair`).

@@ -292,9 +292,11 @@ def _motion(
 
 
 def with_file(robot: Machine, plan: Plan) -> Plan:
-    """Return the plan with "auto" and "file" replaced by an integrator and by contact pairs.
+    """Return the plan with actual values in place of integrator "auto" and contacts "file".
 
-    "file" also enables joint limits, damping and dry friction if the integrator is "time-stepping".
+    "auto" is replaced by the name of an integrator, and "file" by the contact pairs of the robot's
+    file. The contacts "file" also enable joint limits, damping and dry friction if the integrator
+    is "time-stepping".
     """
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
@@ -373,7 +375,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
     shape = some_numbers(name, control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
         problem = f"leading shape {shape[:-1]} of {name} does not broadcast to that of q and qd"
-        remedy = f"pass a constant {name}; one row per step needs a compiled motion ({why})"
+        remedy = f"pass a constant {name}; one row per step requires a compiled simulation ({why})"
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
 

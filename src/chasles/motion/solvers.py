@@ -213,7 +213,8 @@ def gauss_seidel(
     Parameters
     ----------
     M : array_like, shape (..., n, n)
-        Symmetric positive semidefinite matrices with a positive diagonal; leading shapes broadcast.
+        Symmetric positive semidefinite matrices with a positive diagonal; leading dimensions
+        broadcast.
     d : array_like, shape (..., n)
         Vectors.
     start : array_like, shape (..., n), optional
@@ -527,11 +528,17 @@ def _only(
 ) -> np.ndarray:
     """Return the normal forces of sliding contacts, found by enumerating all cases.
 
-    The smallest solution is returned if all solutions are `_alike`, or if `_contradicts(M)` is
-    False; in the latter case, a small compliance would select one solution. Otherwise, exact
-    solutions are preferred. If they are not `_alike` either, the solution that keeps all contacts
-    closed is returned, provided that it is stable, or that no contact would separate without
-    forces. For example, a body that lies flat on the ground stays flat.
+    If there are several solutions, the first applicable rule selects one of them:
+
+    1. If all solutions are `_alike`, the smallest one is returned.
+    2. If `_contradicts(M)` is False, the smallest one is returned, because a small compliance of
+       the contacts would make the solution unique.
+    3. If all exact solutions are `_alike`, the smallest of them is returned.
+    4. If an exact solution keeps all contacts closed, it is returned, provided that the closed
+       contacts are `_stable`, or that no contact would separate without forces. For example, a body
+       that lies flat on the ground stays flat.
+
+    If no rule applies, `Indeterminate` is raised.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)
@@ -602,8 +609,9 @@ def _stable(M: np.ndarray) -> bool:
 def _contradicts(M: np.ndarray) -> bool:
     """Return True if M is not a P0 matrix (Cottle, Pang and Stone 1992, section 3.4).
 
-    A principal minor of M is then negative beyond rounding errors. This means that some change of
-    the normal forces accelerates every affected contact opposite to the change of its own force.
+    A principal minor of M is then negative by more than rounding errors. This means that some
+    change in the normal forces accelerates each affected contact in the direction opposite to the
+    change in its own force.
     """
     unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), REACH * np.max(np.abs(M))))
     scaled = M / np.outer(unit, unit)

@@ -257,7 +257,10 @@ class Chain:
         return self._solved(rows, threads).T.reshape(*lead, len(self._joint))
 
     def _solved(self, states: np.ndarray, threads: int | None) -> np.ndarray:
-        """Return accelerations (n, states). The last axis of `states` holds q, qd and tau."""
+        """Return the accelerations (n, k) of n joints in k states.
+
+        `states` has shape (n, k, 3). The last axis holds q, qd and tau.
+        """
         n, count = states.shape[:2]
         run, joint = partial(_run, threads), self._joint[:, None]
         (step,) = run(moved, self._place[:, None], joint, states)

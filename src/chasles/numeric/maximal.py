@@ -33,7 +33,8 @@ from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
-"""Compliance of the constraint equations, times the largest diagonal entry of M (dimensionless).
+"""Compliance of the constraint equations, multiplied by the largest diagonal entry of M to make it
+dimensionless.
 
 With this compliance, constraint forces are unique even if equations are redundant. Iterative
 refinement removes its effect on the accelerations.
@@ -74,7 +75,10 @@ class Bridge(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Equations sum_i A_i a_i = value: matrices A_i by body i in `terms`, accelerations a_i."""
+    """Equations sum_i A_i a_i = value, where a_i is the acceleration of body i.
+
+    `terms` contains the pairs (i, A_i).
+    """
 
     terms: tuple[tuple[int, Matrix], ...]
     value: Vector
@@ -164,7 +168,8 @@ def _bridge(
 ) -> Bridge:
     """Return the equation that a joint imposes on the accelerations of two bodies.
 
-    If one of the bodies is the world, the known acceleration of the world is part of c.
+    If one of the bodies is the world, the known acceleration of the world is included in
+    the bias acceleration c of the equation (`Bridge`).
     """
     (s, X_s), (p, X_p) = successor, predecessor
     c, ends = Motion.zero(), []

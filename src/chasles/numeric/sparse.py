@@ -509,7 +509,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Check that H has the sparsity of the tree; return its lower triangle, and the tree's rows."""
+    """Check that H has the tree's sparsity; return its lower triangle, and each row's ancestors."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
@@ -523,7 +523,7 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """Return the matrix, a copy of the vector with the same batch shape, and the tree's rows."""
+    """Return the matrix, the vector copied to the common batch shape, and each row's ancestors."""
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):

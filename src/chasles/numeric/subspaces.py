@@ -166,7 +166,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     Raises
     ------
     InputError
-        If the number of forces is not m, or if the matrix S' forces is singular.
+        If the number of forces is not m, or if the matrix S.T @ forces is singular.
 
     Notes
     -----
@@ -187,8 +187,8 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     sizes = np.linalg.svd(work, compute_uv=False)
     if work.shape[0] != work.shape[1] or _rank(sizes) < len(work):
         problem = (
-            f"forces has {F.shape[1]} columns and S' forces has rank {_rank(sizes)}; both numbers "
-            f"must equal the number of columns of S ({S.shape[1]})"
+            f"forces has {F.shape[1]} columns, and S.T @ forces has rank {_rank(sizes)}; both "
+            f"numbers must equal the number of columns of S ({S.shape[1]})"
         )
         remedy = "pass as many independent actuator forces as there are degrees of freedom"
         raise InputError("E-MATH-039", problem, remedy, part="active_subspace")
@@ -196,7 +196,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
 
 
 class Constrained(NamedTuple):
-    """Acceleration a = Phi f + b of a constrained body under a force f; the constraint force."""
+    """Acceleration a = Phi f + b of a constrained body under a force f, and constraint force."""
 
     a: np.ndarray
     Phi: np.ndarray

@@ -83,7 +83,7 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
-        """True if the robot and the library agree."""
+        """True if no difference between the robot and the library exceeds the tolerance."""
         return not self.first
 
 
@@ -124,7 +124,7 @@ def compare(
     Joint orders, quaternions and floating-base velocities are converted (`chasles.conventions`).
     Terms are compared in this order: placements, masses and inertias, Jacobians, mass matrix,
     gravity and bias forces, accelerations, loops. A difference in one term causes differences in
-    later terms. Accelerations with actuators are compared only with MuJoCo.
+    later terms. Accelerations that include actuator forces are compared only with MuJoCo.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def compare(
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             problem = f"{library} reads only {' or '.join(chosen.suffixes)} files"
-            remedy = "pass such a file as `path` (--file on the command line)"
+            remedy = "pass a file in a supported format as `path` (--file on the command line)"
             raise InputError("E-PEER-001", problem, remedy, file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
@@ -188,7 +188,7 @@ def _known_here(robot: Robot, name: str) -> str:
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return a robot whose joints are continuous or bounded as in the peer library."""
+    """Return a robot whose joints are continuous or bounded as in the other library."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -201,7 +201,10 @@ def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
 
 
 def _written(robot: Robot, library: Library, folder: Path) -> Path:
-    """Save the robot in the library's first format that can represent it, and return the path."""
+    """Save the robot in a format that the library reads, and return the path.
+
+    The formats are tried in order of preference until one can represent the robot.
+    """
     refused: ModelError | None = None
     for suffix in library.suffixes:
         file = folder / f"robot{suffix}"

@@ -33,7 +33,7 @@ class Answers:
     loops
         Closure errors (empty without loops), or None if the library does not report them.
     machine
-        Accelerations with actuators, or None if they are not computed.
+        Accelerations that include actuator forces, or None if they are not computed.
     """
 
     poses: Mapping[str, np.ndarray]
@@ -108,7 +108,8 @@ class Term(NamedTuple):
 class Side(NamedTuple):
     """A state of the robot, with the results of the other library.
 
-    Methods evaluate chasles functions without compilation, which would take minutes for all links.
+    Methods evaluate chasles functions uncompiled, because compiling them for all links would take
+    minutes.
     """
 
     at: Trial
@@ -204,7 +205,7 @@ def biases(side: Side) -> Iterator[Term]:
 
 
 def machines(side: Side) -> Iterator[Term]:
-    """Compare accelerations of a model without contacts, joint limits, dry friction and loops."""
+    """Compare accelerations without the effects of contacts, limits, dry friction and loops."""
     found, convention = side.answers.machine, side.convention
     fits = found is not None and (
         len(found.controls) == len(side.robot.actuators)

@@ -378,7 +378,7 @@ class Plots:
         known = [m.name for m in METHODS[function] if not m.steep]
         counts = range(1, len(robot.joints) + 1) if lengths is None else sorted(lengths)
         if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
-            problem = f"lengths must contain numbers of joints from 1 to {len(robot.joints)}"
+            problem = f"lengths must contain one or more joint counts from 1 to {len(robot.joints)}"
             raise InputError("E-PLOT-001", problem)
         neutral = {joint: robot.neutral()[robot.position_slice(joint)] for joint in robot.joints}
         held = [{joint: neutral[joint] for joint in robot.joints[n:]} for n in counts]
@@ -419,7 +419,7 @@ def swept(
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
         raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
     if points < 2:
-        raise InputError("E-PLOT-011", f"points must be at least 2, not {points}")
+        raise InputError("E-PLOT-011", f"the number of points must be at least 2, not {points}")
     sides = [np.linspace(*span(robot, joint), points) for joint in joints]
     states = np.tile(state(robot, q), (points, points, 1))
     for values, joint in zip(np.meshgrid(*sides, indexing="ij"), joints, strict=True):

@@ -121,7 +121,7 @@ class Configuring(Computing):
         Parameters
         ----------
         values : mapping from str to array_like
-            Positions (rad or m) by joint name. Leading shapes broadcast.
+            Positions (rad or m) by joint name. Leading dimensions broadcast.
         default : array_like, shape (..., nq), optional
             Positions of all other joints. Default: `neutral()`.
 

@@ -113,8 +113,9 @@ class Deriving(Moving):
         -------
         Graph
             The graph. Write to its `inputs`, a mapping from name to array, in place. A call without
-            arguments launches the graph on the current stream of the library and returns `outputs`,
-            which every launch overwrites. Arrays passed to a call are first copied to the inputs.
+            arguments launches the graph on the array library's current stream and returns
+            `outputs`, which every launch overwrites. Arrays passed to a call are first copied to
+            the inputs.
         """
         lead = batch if isinstance(batch, tuple) else (batch,)
         lead = tuple(checked_count("graph: batch", size) for size in lead)

@@ -360,7 +360,10 @@ class Editing(Parametric):
         return self._changed(couplings=more, independent=())
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
-        """Return a robot with changed fields of a description (by default, this robot's)."""
+        """Return a robot built from a description with some fields replaced.
+
+        By default, `source` is the description of this robot.
+        """
         changed = replace(source or self.model.source, **fields)
         changed = replace(changed, sensors=edit.sensors_left(changed))
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)

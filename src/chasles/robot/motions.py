@@ -209,12 +209,12 @@ class Moving(Configuring):
 
 
 def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str | None]:
-    """Separate the time derivatives from the frame name, if the name is the last of `rates`."""
+    """Return the time derivatives and the frame name, which may be the last entry of `rates`."""
     given = (*rates, frame) if frame is not None else tuple(rates)
     names = [x for x in given if isinstance(x, str)]
     if not names:
         return given, None
     if len(names) != 1 or given[-1] is not names[0]:
-        problem = f"{function} accepts one frame name, after all time derivatives"
+        problem = f"{function} accepts one frame name, passed as `frame` or as the last argument"
         raise ArgumentError("E-CALL-340", problem)
     return given[:-1], names[0]

@@ -27,10 +27,10 @@ if TYPE_CHECKING:  # at run time, methods import these
 class Robot(Sensing):
     """A mechanism and its kinematic and dynamic functions.
 
-    q has shape (..., nq). Velocities, accelerations and forces have shape (..., nv). Leading shapes
-    broadcast. Units are SI and radians. 6-vectors have the angular components first. Every function
-    accepts `out`, an array for the result, and `threads`, the number of threads (default: all for
-    large batches). The first call to a function compiles it for this robot.
+    q has shape (..., nq). Velocities, accelerations and forces have shape (..., nv). Leading
+    dimensions broadcast. Units are SI and radians. 6-vectors have the angular components first.
+    Every function accepts `out`, an array for the result, and `threads`, the number of threads
+    (default: all for large batches). The first call to a function compiles it for this robot.
 
     A robot with loops or couplings is a tree with constraints, and q, qd and tau refer to the tree.
     `assemble` and `complete` compute positions and velocities that keep the loops closed.

@@ -65,7 +65,7 @@ random_tree = _robot(synthetic.random_tree)
 if not TYPE_CHECKING:  # type checkers report unknown names themselves
 
     def __getattr__(name: str) -> Any:
-        """Raise AttributeError, which names the function that loads installed robots."""
+        """Raise an AttributeError whose message names the function that loads installed robots."""
         problem = f"module {__name__!r} has no attribute {name!r}"
         if not name.startswith("_"):
             problem += f"; installed robots are loaded by name: chasles.load({name!r})"

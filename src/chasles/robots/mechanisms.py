@@ -89,7 +89,7 @@ def four_bar(
     Raises
     ------
     ModelError
-        If a length is not positive, or if a bar is at least as long as the other bars together.
+        If a length is not positive, or if a bar is at least as long as the sum of the others.
 
     Notes
     -----
@@ -109,7 +109,9 @@ def four_bar(
     _check("four_bar", **lengths)
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
-        problem = f"{longest} ({lengths[longest]:g} m) must be shorter than the other bars together"
+        problem = (
+            f"{longest} ({lengths[longest]:g} m) must be shorter than the sum of the other lengths"
+        )
         remedy = "shorten this bar, or lengthen another one"
         raise ModelError("E-ROBOT-028", problem, remedy, part="robot 'four_bar'")
     bars = {

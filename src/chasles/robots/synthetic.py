@@ -188,7 +188,9 @@ def general_tree(n: int, children: int) -> Description:
     _require("general_tree", n)
     if children < 1:
         problem = f"the number of children per link must be positive, not {children}"
-        raise ModelError("E-ROBOT-031", problem, "use one or more", part="robot 'general_tree'")
+        raise ModelError(
+            "E-ROBOT-031", problem, "use at least one child per link", part="robot 'general_tree'"
+        )
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i in range(1, n + 1):
@@ -215,7 +217,7 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 def _require(name: str, n: int) -> None:
     if n < 1:
         problem = f"the number of joints must be positive, not {n}"
-        raise ModelError("E-ROBOT-032", problem, "use one or more", part=f"robot {name!r}")
+        raise ModelError("E-ROBOT-032", problem, "use at least one joint", part=f"robot {name!r}")
 
 
 # Random trees ------------------------------------------------------------------------------------
@@ -269,7 +271,9 @@ def random_tree(
     """
     if n < 1:
         problem = f"the number of joints must be positive, not {n}"
-        raise ModelError("E-ROBOT-033", problem, "use one or more", part="robot 'random_tree'")
+        raise ModelError(
+            "E-ROBOT-033", problem, "use at least one joint", part="robot 'random_tree'"
+        )
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)
@@ -291,7 +295,7 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """Return n joint types: all types in random order, and random types if n is larger.
+    """Return n random joint types; no type is repeated before all types have occurred.
 
     The first type is "free" if `floating` is True, and another type otherwise.
     """

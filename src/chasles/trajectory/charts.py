@@ -33,7 +33,7 @@ class Chart:
     rows: list[int] | None = None
 
     def rate(self, velocity: np.ndarray) -> np.ndarray:
-        """Return the independent entries of the robot's velocities; all entries without loops."""
+        """Return the independent entries of a velocity, or all entries if there are no loops."""
         return velocity if self.rows is None else velocity[..., self.rows]
 
     @property
@@ -58,7 +58,8 @@ class Chart:
     def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
         """Return the trajectory of all coordinates for given independent coordinates.
 
-        At points along the curve, the loops are closed from the previous configuration.
+        At points along the curve, the loops are closed numerically, with the previous configuration
+        as the initial guess.
         """
         assert self.robot is not None
         x = curve.x

@@ -50,7 +50,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     check_robot("load", robot)
     parts = list(motion.read(path, robot.model, step=step))
     if parts[0].t is None:
-        problem = "the motion has no times"
+        problem = "the motion file contains no times"
         raise InputError("E-PATH-049", problem, "add a column t, or pass `step`", file=path)
     t = np.concatenate([part.t for part in parts if part.t is not None])
     q = np.concatenate([part.q for part in parts])

@@ -58,12 +58,12 @@ def increasing(value: Any, count: int, part: str) -> np.ndarray:
         raise InputError("E-PATH-009", problem, "pass increasing times", part=part)
     if t[0] != 0.0:
         problem = f"the first time is {t[0]:g} s instead of 0"
-        raise InputError("E-PATH-010", problem, "start at 0: subtract the first time", part=part)
+        raise InputError("E-PATH-010", problem, "subtract the first time from all times", part=part)
     return t
 
 
 def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
-    """Return checked positions (m, n), which must be configurations if a robot is given."""
+    """Check positions (m, n) or, if a robot is given, its configurations, and return them."""
     if robot is not None:
         check_robot(part, robot)
     found = some_numbers(what, value, part).astype(float)

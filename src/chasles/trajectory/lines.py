@@ -223,8 +223,8 @@ def _vias(name: str, via: Any, count: int) -> list[Via]:
     if via is None:
         return [None] * count
     if not isinstance(via, Sequence | np.ndarray) or len(via) != count:
-        given = len(via) if isinstance(via, Sequence | np.ndarray) else "no"
-        problem = f"{given} via points for {count} end points"
+        given = len(via) if isinstance(via, Sequence | np.ndarray) else "none"
+        problem = f"the number of via points ({given}) must equal that of end points ({count})"
         remedy = "pass one via point per end point; use None for a line"
         if name == "arc":
             remedy = "pass one via point per end point"
@@ -309,7 +309,7 @@ class Guided:
                 raise
             k, limits = int(np.argmax(off)), self.robot.limits
             ends = f"{limits.lower[k]:.6g} to {limits.upper[k]:.6g}"
-            remedy = f"start within the joint limits: start[{k}] is {q[k]:.6g}, its limits are "
+            remedy = f"start within the joint limits: start[{k}] is {q[k]:.6g}, but its limits are "
             raise error.at(remedy=remedy + ends) from None
 
     def _followed(self, route: Route, q: np.ndarray) -> Move:
@@ -366,7 +366,7 @@ class Guided:
             target = {frame: self._target(T)}
             solution = self.robot.inverse_kinematics(target, guess=found[-1], tries=1)
             if not solution.solved:
-                problem = f"{frame!r} cannot reach the path {_place(place, route)}"
+                problem = f"no configuration places {frame!r} on the path {_place(place, route)}"
                 remedy = "choose a start and a goal within reach and within the joint limits"
                 if self.orientation == "path":
                     remedy += ", or let the frame turn: orientation='free'"

@@ -86,12 +86,12 @@ class Move:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """Position at the start."""
+        """Position at the start of the motion."""
         return self(0.0, 0)[0]
 
     @cached_property
     def end(self) -> np.ndarray:
-        """Position at the end."""
+        """Position at the end of the motion."""
         return self(self.duration, 0)[0]
 
     def times(self, step: float) -> np.ndarray:

@@ -219,7 +219,10 @@ class Along:
         return taken(size, self._loads(tuple(loaded)))
 
     def _loads(self, limited: tuple[bool, ...]) -> Any:
-        """Return the program for the limited torques, which is compiled once per robot."""
+        """Return the program that computes the joint torques with finite limits.
+
+        The program is compiled once per robot and combination of limits.
+        """
         key, kept = ("torques along a path", limited), self.robot.mechanism.kept
         if key not in kept:
             with COMPILING:
@@ -293,7 +296,10 @@ def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return an error that names the place on the path and, if its load is too large, the joint."""
+    """Return an error that names the place on the path.
+
+    If a joint is overloaded even at rest, the error also names this joint.
+    """
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]

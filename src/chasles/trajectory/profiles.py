@@ -36,7 +36,7 @@ NEARLY = 1e-12
 """Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
-"""Factor for increasing the duration repeatedly, until every coordinate can meet it."""
+"""Factor by which the duration is increased repeatedly until all coordinates can match it."""
 
 
 def trapezoid(
@@ -196,7 +196,7 @@ class Axis:
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:
-        """Return the peak velocity (smallest magnitude) for a duration, or None if impossible."""
+        """Return the peak velocity of smallest magnitude for a duration; None if there is none."""
         shortest, quick = self.fastest
         if self.still or abs(duration - shortest) <= NEARLY * duration:
             return quick

@@ -66,31 +66,41 @@ The factor exceeds 1 because the errors change slightly with the speeds.
 SMALL = 1e-11
 """Smallest magnitude of a divisor. Smaller divisors are replaced by this value.
 
-The divisors are slopes, and a / |b| in constraints on a u + b x + c.
+The divisors are the slopes of constraint rows, and the coefficients a of the constraints
+lo <= a u + b x + c <= hi. The magnitude of a is taken relative to |b|.
 """
 
 SLACK = 5e-7
 """Fraction of each limit reserved for rounding and interpolation errors."""
 
 STEADY = 0.5
-"""Smallest ratio of the minimum to the maximum of q'^2 for which q' is nearly constant.
+"""Ratio of the minimum to the maximum of q'^2 above which q' is treated as nearly constant.
 
 In an interval of the path q(s) with a smaller ratio, the bound on the path speed is constant.
 """
 
 RELAXED = 0.5
-"""Fraction of `SLACK` by which the forward pass relaxes constraint rows, for rounding errors."""
+"""Fraction of `SLACK` by which the forward pass relaxes constraint rows.
+
+The relaxation allows for rounding errors.
+"""
 
 Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two numbers, or b if either is NaN; symbols need one instruction."""
+    """Return the smaller of two numbers, or b if either is NaN.
+
+    For symbolic numbers, the compiled code is a single machine instruction.
+    """
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two numbers, or b if either is NaN; symbols need one instruction."""
+    """Return the larger of two numbers, or b if either is NaN.
+
+    For symbolic numbers, the compiled code is a single machine instruction.
+    """
     return select(less(b, a), a, b)
 
 
@@ -237,10 +247,10 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
 
 
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
-    """Take a Newton step from x to the intersection of two rows: the tightest bounds at x.
+    """Take a Newton step from x to the intersection of the two bounds that are tightest at x.
 
-    The intersection is computed only from the coefficients of the two rows, so it is accurate even
-    if x is far away.
+    An upper and a lower bound intersect; each belongs to one constraint row. The intersection is
+    computed only from the coefficients of these rows, so it is accurate even if x is far away.
     """
     up, down, up_slope, down_slope = high[0], low[0], slope[0], slope[0]
     top, bottom = up + up_slope * x, down + down_slope * x
@@ -260,9 +270,9 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Function for one interval of each pass, and the lengths of its inputs.
+"""For each pass: the function that processes one interval, and the lengths of its inputs.
 
-The length 0 stands for the number of constraint rows.
+A length of 0 stands for the number of constraint rows.
 """
 
 
@@ -344,7 +354,7 @@ def _common(given: Sequence[Numbers]) -> list[list[Number]]:
 
     Bounds are polynomials with Bernstein coefficients. `given` contains the first and middle
     coefficients of the interval, and the last coefficient of the previous interval. The results are
-    the middle coefficient, and the range from zero to the smaller one of the two bounds at the
+    the middle coefficient, and the range from zero to the smaller of the two bounds at the
     start.
     """
     (first,), (middle,), (before,) = given
@@ -363,7 +373,7 @@ def _ends(given: Sequence[Numbers]) -> Sequence[Numbers]:
     """Return the initial states of the backward and forward passes.
 
     The backward pass starts with the range of squared speeds at the end of the path, and the
-    forward pass with the squared speed at its start.
+    forward pass starts with the squared speed at the start of the path.
     """
     return given
 

@@ -14,7 +14,10 @@ Via = np.ndarray | None
 
 @dataclass(frozen=True)
 class Route:
-    """A path of poses: pose(s) returns (..., 4, 4) for s (...) from 0 to `length`."""
+    """A path of poses.
+
+    `pose` maps arc lengths (...), between 0 and `length`, to poses (..., 4, 4).
+    """
 
     length: float
     pose: Callable[[np.ndarray], np.ndarray]

@@ -198,7 +198,7 @@ def _jumps(space: Space, h: np.ndarray, d: np.ndarray, w: np.ndarray, ends: Ends
 
 
 def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
-    """Return the cubic spline matrix, whose unknowns are the velocities at the points."""
+    """Return the matrix of the linear equations for the velocities at a cubic spline's points."""
     m = len(h) + 1
     A = np.zeros((m, m))
     for k in range(1, m - 1):

@@ -229,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Replace, in this context, the websockets function with which viser starts its server."""
+    """Replace, within this context, the websockets function that viser uses to start a server."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

@@ -58,7 +58,10 @@ def _names(robot: Robot, joint: str) -> tuple[str, ...]:
 
 
 class Graphs:
-    """Panel folder with graphs. The curves are computed when they are first shown."""
+    """Section of the viewer's control panel with graphs of torques and energies.
+
+    The curves are computed when they are first shown.
+    """
 
     def __init__(self, server: Any, robot: Robot, motion: Any, first: float, last: float) -> None:
         self._server, self._robot, self._motion = server, robot, motion

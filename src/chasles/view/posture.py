@@ -34,7 +34,7 @@ class Freedom(NamedTuple):
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """Return the degrees of freedom of a robot, for sliders.
+    """Return the degrees of freedom of a robot, for the sliders of the viewer.
 
     The ranges are the joint limits or, without limits, half a turn or 1 m in each direction.
     """

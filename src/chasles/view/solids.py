@@ -30,7 +30,7 @@ FINEST = 200
 """Initial number of clustering cells along the longest side of a mesh."""
 
 COARSER = 1.3
-"""Growth factor of the clustering cells from one attempt to simplify a mesh to the next."""
+"""Factor by which the clustering cells grow after each attempt to simplify a mesh."""
 
 
 class Solid(NamedTuple):

@@ -198,7 +198,7 @@ def ground(robot: Robot, up: np.ndarray) -> float | None:
 
 
 def _round(length: float) -> float:
-    """Round a length down to a power of ten, for the size of floor cells (m)."""
+    """Round a length down to a power of ten, for the size of the floor's grid cells (m)."""
     return 10.0 ** math.floor(math.log10(max(length, 1e-6)))
 
 

@@ -65,7 +65,7 @@ def record(
     overwrite: bool = False,
     progress: Callable[[float], None] = lambda t: None,
 ) -> Path:
-    """Record a video of the motion in a viewer, or a picture of its first posture.
+    """Record a video of the motion in a viewer, or save a picture of its first configuration.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def record(
     playback, still = viewer.playback, file.suffix.lower() == STILL
     if playback is None and not still:
         problem = "the viewer has no motion to record"
-        remedy = f"pass `motion`, or record a picture with a file name ending in {STILL}"
+        remedy = f"pass `motion`, or save a picture with a file name ending in {STILL}"
         raise InputError("E-VIEW-022", problem, remedy, part="record")
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
         problem = f"invalid recording options: rate={rate!r}, speed={speed!r}, size={size!r}"

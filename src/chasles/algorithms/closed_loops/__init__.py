@@ -1,1 +1,1 @@
-"""Dynamics of trees with closed loops (Featherstone 2008, chapter 8)."""
+"""Dynamics of mechanisms with closed loops (Featherstone 2008, chapter 8)."""

@@ -1,4 +1,4 @@
-"""Equations of motion for trees with closed loops, and methods to solve them."""
+"""Equations of motion for mechanisms with closed loops, and methods to solve them."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -104,10 +104,10 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """Return the squared closure error and the smallest margin from a singularity.
+    """Return the squared closure error and the smallest margin to a singularity.
 
     Callers check both values in every state. The error is dimensionless and includes the velocity
-    error `stray`. A margin is 1 in a well-conditioned position and 0 in a singular one.
+    error `stray`. A margin is 1 in a well-conditioned configuration and 0 at a singularity.
     """
     residual = loop_entries(loop_residual(model, q))
     gap = Vector(tuple(s * r for s, r in zip(model.closure.scales, residual, strict=True)))
@@ -126,8 +126,8 @@ def multipliers(
     """Solve A lam = b for the multipliers lam, then compute qdd (Featherstone 2008, Eq 8.37-8.41).
 
     A = K H^-1 K' and b = k - K H^-1 f are computed from the sparse factors of H. In a
-    well-conditioned position, the rows of K are linearly independent, so no pivot of A is small
-    relative to its diagonal entry.
+    well-conditioned configuration, the rows of K are linearly independent, so no pivot of A is
+    small relative to its diagonal entry.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     qdd, lam, margins = by_multipliers(H, f, K, k)
@@ -173,7 +173,8 @@ def direct(
     """Solve [0 K; K' H] (-lam, qdd) = (k, f) by direct factorization (Featherstone 2008, Eq 8.36).
 
     Factorization starts at the last coordinate, which preserves the tree sparsity of H. The
-    remaining pivots are those of -K H^-1 K', and none vanishes in a well-conditioned position.
+    remaining pivots are those of -K H^-1 K', and no pivot vanishes in a well-conditioned
+    configuration.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     m, n = K.shape
@@ -190,8 +191,8 @@ def direct(
 class Elimination(NamedTuple):
     """Solution x = G y + g of K x = k in tree order, where y contains the independent coordinates.
 
-    `ratios` contains each pivot, divided by its value at the configuration where the equations to
-    eliminate were chosen.
+    `ratios` contains each pivot, divided by its value at the reference configuration, for which the
+    dependent coordinates were chosen.
     """
 
     G: Matrix
@@ -200,7 +201,7 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squares of `ratios`: 1 where the equations were chosen, 0 at a singularity."""
+        """Squares of `ratios`: 1 at the reference configuration, 0 at a singularity."""
         return [ratio * ratio for ratio in self.ratios]
 
 

@@ -186,7 +186,10 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M with composite rigid bodies, plus armature (Featherstone 2008, table 6.2)."""
+    """Compute M by the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
+
+    Armature is added to the diagonal of M.
+    """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}

@@ -160,7 +160,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """Convert the derivative of s in fixed axes (`rate`) to the reference point and axes."""
+        """Convert `rate`, the derivative of s in fixed axes, to the point and axes of `view`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 

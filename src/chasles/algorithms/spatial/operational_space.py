@@ -40,7 +40,10 @@ def operational_inertia_inverse(
 
 
 def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
-    """Return the six rows of a frame's Jacobian. A row maps each body to its joint's entries."""
+    """Return the six rows of a frame's Jacobian.
+
+    Each row is a dictionary from bodies to the entries of their joints.
+    """
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     return [
         {i: Vector(tuple(tuple(m)[k] for m in S.columns)) for i, S in J.items()} for k in range(6)
@@ -98,7 +101,7 @@ def generalized_jacobian(
     """Return the Jacobian J_i - J_0 I_0^-1 F_i at zero momentum (Featherstone 2008, example 9.4).
 
     In base coordinates, I_0 and F map the velocities of the base and the joints to the momentum I_0
-    v_0 + F qd. If the base is fixed, it does not recoil and the result is J.
+    v_0 + F qd. If the base is fixed, it does not move, so the result is J.
     """
     b, X, S = model.base, {}, {WORLD: Motions(())}
     Xb, Ic, J = {b: Transform.identity()}, {WORLD: RigidInertia.zero()}, {WORLD: Motions(())}

@@ -73,7 +73,7 @@ def compensation(model: Model, q: Position) -> Effort:
 
 
 def lifted(model: Model) -> Model:
-    """Return a model whose links have only the part of their mass with gravity compensation."""
+    """Return a model whose link masses include only the gravity-compensated part."""
     parts = [RigidInertia.zero() for _ in model.bodies]
     for link in model.source.links:
         frame = model.frames[link.name]

@@ -140,7 +140,10 @@ def _acceleration_in_world(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Return a frame's velocity relative to a reference frame, which may rotate, in its axes."""
+    """Return a frame's velocity relative to a reference frame, which may rotate.
+
+    The velocity is expressed in the axes of the reference frame.
+    """
     ends = scene.on(sensor), scene.end(sensor.reference, sensor.reference_pose)
     X, R = map(scene.seen, ends)
     v, u = (_in_world(scene, end) for end in ends)
@@ -169,7 +172,7 @@ def _axis(k: int) -> Callable[[Scene, SensorData], Vector]:
 
 
 def _quaternion(scene: Scene, sensor: SensorData) -> Vector:
-    """Return the orientation that a sensor measures, as a quaternion without jumps of sign.
+    """Return the orientation that a sensor measures, as a quaternion whose sign does not jump.
 
     `sensor.numbers` is a quaternion that determines the sign at the neutral configuration.
     """

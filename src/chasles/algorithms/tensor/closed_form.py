@@ -152,7 +152,7 @@ def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
 def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
     """Yield all triples of degrees of freedom a, b and c that move the same body.
 
-    As in `pairs`, c belongs to the same joint as b or to a joint beyond it.
+    As in `pairs`, c belongs to the same joint as b or to a joint farther from the base.
     """
     for i, path in paths(model):
         for c, b in combinations_with_replacement(path, 2):
@@ -170,7 +170,7 @@ def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """Return the part of the mass matrix D that is due to armature, which is diagonal."""
+    """Return the diagonal matrix that armature adds to the mass matrix D."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
@@ -178,7 +178,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return the Christoffel symbols that include velocity-dependent forces of armature."""
+    """Return the Christoffel symbols that include velocity-dependent forces due to armature."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]

@@ -184,12 +184,12 @@ def bias_forces_augmented_tensor(
 
 
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M with composite rigid bodies, plus armature (Featherstone 2008, table 6.2).
+    """Compute M by the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
 
     Inertias and forces of bodies on consecutive parallel joints are transmitted directly to the
     carrier, the body before the first of these joints (see `parallel_axes`). I[i] is the inertia of
     body i and of all bodies that it carries. along[i] is the inertia of the bodies beyond body i on
-    the same parallel axes, and of all bodies that they carry.
+    the same parallel axes, and of all bodies that they carry. Armature is added to M's diagonal.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -217,9 +217,9 @@ def _carriers(
     """Yield (j, k, X) for each body j that supports body i.
 
     Bodies j and k lie on the path from the base to body i. Body k transmits force to j, and X is
-    the transform from j to k. The carrier of consecutive parallel joints, the body before the first
-    of them, receives force from the body after the last of them on the path. Any other body
-    receives force from its child on the path.
+    the transform from j to k. For consecutive parallel joints, the body before the first joint (the
+    carrier) receives force from the body after the last joint on the path. Any other body receives
+    force from its child on the path.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -257,9 +257,9 @@ def columns(
 ) -> Blocks:
     """Return M[i, j], the force F[i] transmitted to joint j and projected onto its motion subspace.
 
-    F[i] has a column for each degree of freedom of joint i. The column is the wrench that
-    accelerates all bodies beyond the joint, in the axes and about the origin of body i. Armature is
-    added to the diagonal.
+    F[i] has a column for each degree of freedom of joint i. The column is the wrench that gives all
+    bodies beyond the joint a unit acceleration in this degree of freedom, in the axes and about the
+    origin of body i. Armature is added to the diagonal.
     """
     M = Blocks()
     parts = {i: _parts(transform) for i, transform in X.items()}

@@ -36,9 +36,9 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Return the change of the motion of another link, which is further from the base.
+        """Return the effect of the same degree of freedom on a link further from the base.
 
-        s and sd are the position and velocity of its origin relative to this body.
+        s and sd are the position and velocity of that link's origin relative to this body.
         """
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
@@ -73,10 +73,11 @@ def changes(
 def _change(
     Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
 ) -> Change:
-    """Return the effect of one degree of freedom of a joint with velocity vJ and acceleration aJ.
+    """Return the effect of one degree of freedom of a joint on the motion of the joint's body.
 
-    `column` contains the motion subspace s and the derivatives N, K and C, which are the fields
-    `velocity`, `acceleration` and `bias` of `Slopes`.
+    vJ and aJ are the velocity and acceleration of the joint. `column` contains the motion subspace
+    s and the derivatives N, K and C, which are the fields `velocity`, `acceleration` and `bias` of
+    `Slopes`.
 
     The angular velocity of the parent is w - vJ. The angular acceleration tensor of the parent maps
     a vector x to Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint rotates

@@ -91,7 +91,7 @@ arguments are the index of the group, the angles, and their C type."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return C statements that compute each sine and cosine by the standard library."""
+    """Return C statements that compute each sine and cosine with the standard library."""
     lines = []
     for angle, *names in turns:
         for op, name in zip(("sin", "cos"), names, strict=True):

@@ -29,7 +29,7 @@ LONGEST = 2000
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
-"""Regular expression for the names of local variables, which arguments must not have."""
+"""Regular expression for names reserved for local variables; arguments must not use them."""
 
 MOST_STACK = 256 * 1024
 """Maximum size (bytes) of the arrays in which the batch function computes several states at once.
@@ -91,7 +91,10 @@ class Function:
 
     @property
     def columns(self) -> int:
-        """Number of columns in a block of states: inputs, outputs, values kept for later parts."""
+        """Number of columns in a block of states.
+
+        The columns hold inputs, outputs, and values stored for later parts of the program.
+        """
         return sum(v.size for v in self.arrays) + self.lowered.scratch
 
     @cached_property
@@ -119,7 +122,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """Add space for registers and calls to a stack size (bytes); round up to a multiple of 256."""
+    """Increase a stack size (bytes) for registers and calls; round up to a multiple of 256."""
     return -(-(size + 512) // 256) * 256
 
 

@@ -109,7 +109,10 @@ def _numbers(count: int) -> str:
 
 
 def iteration_definition(it: Iteration) -> str:
-    """Return the C definition of the step, which follows the definitions of its parts."""
+    """Return the C definition of the step function.
+
+    The definition must be placed after the definitions of the functions that the step calls.
+    """
     T, number = it.parts[0].number.name, it.parts[0].number
     begin, refine, rescue, end = it.parts
     lines, at = [], 0

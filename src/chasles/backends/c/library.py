@@ -197,7 +197,7 @@ MARGIN = 64.0
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
-    """Return the rows of each output for sample inputs, computed by a backend."""
+    """Return the outputs that a backend computes for sample inputs, with one row per state."""
     found = [np.empty((len(sample[0]), v.size), dtype) for v in program.outputs]
     backend.compile(program, dtype)([x.astype(dtype) for x in sample], found)
     return found

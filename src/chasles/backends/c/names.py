@@ -59,8 +59,8 @@ RESERVED: dict[str, frozenset[str]] = {
         ),
     }.items()
 }
-"""Words that a prefix must not equal, by reason. The comparison ignores case, as some file systems
-do."""
+"""Words that cannot be used as a prefix, grouped by the reason (the key). The comparison ignores
+case, as some file systems do."""
 
 
 def identifier(text: str) -> str:

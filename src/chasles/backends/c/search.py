@@ -1,4 +1,4 @@
-"""A search for a configuration in C: an iteration repeated from stored initial configurations.
+"""C code for inverse kinematics: an iteration repeated from stored initial configurations.
 
 The iteration is a `Function` that maps a point (the configuration) and a memory (the solver state),
 with goals, weights, tolerances and a mask, to the next point and memory. The search starts at the
@@ -28,7 +28,8 @@ class Search:
     - memories (2, size): initial solver states for an ordinary attempt and for the last attempt,
       which starts at the best configuration.
     - most: maximum numbers of iterations in an ordinary attempt and in the last attempt.
-    - tests (count, goals): goals for the test, all reachable from the configuration `begin` (n,).
+    - tests (count, goals): goals that the generated test program must reach from the configuration
+      `begin` (n,).
     """
 
     name: str

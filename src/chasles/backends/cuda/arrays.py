@@ -16,13 +16,14 @@ AXES = 8
 """Maximum number of axes of an array argument of the fast GPU entry point."""
 
 TENSOR = 7 + 2 * AXES
-"""Number of 8-byte words that store a DLTensor, its shape and strides, and a flag that is set if
-the array is stored by columns."""
+"""Number of 8-byte words that store a DLTensor, its shape and strides, and a flag that is 1 if
+the array is stored in columns (`COLUMNS`)."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
 """Offsets (bytes) of the fields of a DLTensor, of the space for its shape and strides (`ROOM`), and
-of a flag that is 1 if the array is stored in columns (`COLUMNS`)."""
+of a flag (`COLUMNS`). The flag is 1 if the array is stored in columns, with the states contiguous
+for each entry."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
 """Indices of the 8-byte words in the data structure that describes a GPU entry (`cuda.entry`).

@@ -59,8 +59,8 @@ instructions exist for float32 only, from compute capability 8.0 (`PROPAGATES`) 
 
 WINDOW = 200
 """Number of instructions during which a value read from shared memory is reused from its register.
-The assembler itself reads a value again if registers are scarce, but rarely finds that a value is
-still in a register.
+The number is large, because the assembler itself reloads a value when registers are scarce, but
+rarely removes a read of a value that is still in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")

@@ -28,16 +28,19 @@ NEAR = 8
 largest angle for which the sine is accurate."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""Limits of the search for an instruction order with few live values. If more than MANY values are
-live at once, TURNS - 1 cyclic shifts of the order of the results are also tried, but not for
-programs with LONG or more instructions, because this would take too long."""
+"""Limits of the search for an instruction order with few live values.
+
+- MANY: number of live values above which several orders of the results are tried.
+- TURNS: number of these orders: the original order and its cyclic shifts.
+- LONG: number of instructions from which only the original order is tried, to save time.
+"""
 
 SMALL = 7
 """Upper bound (rad) for a constant that is added to an angle within a sine or cosine."""
 
 TOLD = "told"
-"""Operation that reads a value that another warp has stored in shared memory. Each of these warps
-computes one of several limbs with the same structure (`cuda.twins`)."""
+"""Operation that reads a value that another warp has stored in shared memory. The operation
+occurs only if several warps run the same code for limbs with the same structure (`cuda.twins`)."""
 
 WAITING = ("const", "input", "sin", "cos", TOLD)
 """Operations whose values do not occupy a register, because each use reads them from memory."""
@@ -86,9 +89,9 @@ class Plan:
         return order
 
     def _limb_by_limb(self, results: list[int]) -> list[int]:
-        """Return an order that computes what the trunk needs of one limb after the other.
+        """Return an order in which the values that the trunk needs are computed limb by limb.
 
-        The smallest limb is the first. Orders with two neighbors swapped are also tried.
+        The smallest limb comes first. Orders with two neighboring limbs swapped are also tried.
         """
         order, used = self._from([results]), users(self.code, range(len(self.code)))
         needed, group = set(order), {k: self.group.get(k, -1) for k in order}
@@ -110,7 +113,7 @@ class Plan:
     def _from(self, orders: list[list[int]]) -> list[int]:
         """Find the instruction order with the fewest live values.
 
-        Each given order of the results, and its reverse, leads to one instruction order.
+        Each given order of the results, and its reverse, yields one candidate instruction order.
         """
         both = [roots for order in orders for roots in (order, order[::-1])]
         height = heights(self.code).__getitem__
@@ -119,7 +122,7 @@ class Plan:
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cache by (input, output): True if the output may overwrite the input."""
+        """Cache that maps (input, output) to True if the output may overwrite the input."""
         return {}
 
     @cached_property
@@ -133,12 +136,12 @@ class Plan:
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
-        """Outputs that store each result, as a list of (index of the output, index in it)."""
+        """Outputs that store each result, as a list of (index of output, index of entry)."""
         return places(self.program)
 
     @cached_property
     def angles(self) -> list[int]:
-        """Angles that do not depend on a sine or cosine, so that they can be computed first."""
+        """Angles independent of sines and cosines; their own sines and cosines can come first."""
         depends = set()
         for k in self.order:
             if self.code[k].op in ("sin", "cos") or any(a in depends for a in self.code[k].args):
@@ -166,7 +169,7 @@ class Plan:
     def _terms(self) -> dict[int, list[int]]:
         """Inputs of each angle that is a sum of a few inputs and small constants.
 
-        An angle is excluded if one of its inputs is also used outside angles.
+        An angle is excluded if one of its inputs also occurs in an expression that is not an angle.
         """
         found = {}
         for angle in self.angles:
@@ -185,15 +188,15 @@ class Plan:
 
     @cached_property
     def turning_inputs(self) -> list[int]:
-        """Inputs used in angles. Large values are reduced by multiples of 2 pi before use."""
+        """Inputs that are terms of angles; large inputs are first reduced by multiples of 2 pi."""
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
-        """Return the inputs to reduce modulo 2 pi before the given angles are used."""
+        """Return the inputs that are reduced modulo 2 pi before the given angles are computed."""
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Return True if an angle is small when its inputs are reduced modulo 2 pi."""
+        """Return True if an angle is small after the inputs in its sum are reduced modulo 2 pi."""
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:

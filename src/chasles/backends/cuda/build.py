@@ -30,7 +30,7 @@ Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
 - "strided": many states in columns or with any strides.
 - "few": few states with any strides.
 - "loop": a step that is repeated a given number of times.
-- "search": a step that is repeated until each problem is solved or given up, with one thread per
+- "search": a step that is repeated until each problem is solved or abandoned, with one thread per
   problem.
 - "tries": like "search", but with one warp per problem.
 """
@@ -60,22 +60,26 @@ CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate sizes of a crew (a group of warps): (number of warps, registers per thread)."""
 
 ALL, OWN, CACHE = 8, 244, 28 * 1024
-"""For warps that compute alone (`cuda.solo`): number of warps on a multiprocessor, registers per
-thread for values, and limit (bytes) on the local memory of all these warps. The limit is the cache
-that is left if a kernel uses all shared memory."""
+"""Limits for kernels in which each warp computes its own states (`cuda.solo`).
+
+- ALL: number of warps on a multiprocessor.
+- OWN: number of registers per thread that hold values.
+- CACHE: local memory (bytes) that these warps may use together, equal to the cache that is left if
+  a kernel uses all shared memory.
+"""
 
 SHARED_CODE = 0.65
-"""Largest fraction of a program's instructions that may remain when limbs share code with their
-twins (`cuda.twins`). If more remain, for example because a wrench acts on one hand only, each limb
-has its own code."""
+"""Largest fraction of a program's instructions that may remain when limbs with the same structure
+share code (`cuda.twins`). If more remain, for example because a wrench acts on one hand only, each
+limb has its own code."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew (group of warps) is used for batches of few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""A crew (group of warps) is used only if the number of active warps increases by the factor GAIN.
-PARKED is the factor for a crew of one warp, which moves values to shared memory when registers run
-out, but does not wait for other warps.
+"""A crew (group of warps) is used only if it increases the number of active warps by more than the
+factor GAIN. For a crew of one warp, the factor is PARKED. This warp moves values to shared memory
+when registers run out, but does not wait for other warps.
 """
 
 SHARED_WORK = 1.4
@@ -104,8 +108,8 @@ class Built:
     - columns: outputs that must be passed as columns.
     - registers, spilled: registers and spilled bytes per thread.
     - crew: number of warps that together process 32 states.
-    - stays: True if each thread processes several states in turn, so that as many blocks as fit
-      on the multiprocessors are enough.
+    - stays: True if each thread processes several states in turn. A launch then needs no more
+      blocks than fit on the multiprocessors at once.
     """
 
     form: Form
@@ -203,7 +207,8 @@ def _with_crew(
 ) -> Built:
     """Compile a kernel for crews (groups of warps that compute the same states).
 
-    In a loop, and for warps that compute alone, all warps of a multiprocessor form one block.
+    All warps of a multiprocessor form one block in the form "loop", and also if each warp computes
+    its own states (`cuda.solo`).
     """
     (warps, registers, *_), fits = chosen.crew.crew, chosen.fits
     solo = isinstance(chosen.crew, Solo)
@@ -240,7 +245,10 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
 
 def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
-    """Return the crew with the most active warps for few states, or None if crews do not help."""
+    """Return the crew (group of warps) with the most active warps for a small batch, or None.
+
+    Return None if the program is short, or if crews do not help.
+    """
     if len(planned(program).order) < LENGTHY:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
@@ -253,8 +261,8 @@ def _crews(
 ) -> Iterator[tuple[Crew, int]]:
     """Yield candidate crews (groups of warps), and how many of each fit on a multiprocessor.
 
-    Limbs of the same structure (twins) share code if that shortens the code enough, and if shared
-    memory does not reduce the number of crews that fit.
+    Limbs with the same structure (twins, such as a left and a right leg) share code if this
+    shortens the code enough, and if shared memory does not reduce the number of crews that fit.
     """
     sizes = [(w, r, Size(w, r * 4 // np.dtype(dtype).itemsize)) for w, r in CREWS]
     sides, found = _sides(program), False
@@ -274,9 +282,10 @@ def _crews(
 def _solo(
     program: Program, dtype: str, architecture: str, form: Form
 ) -> tuple[tuple[Crew, int], ...]:
-    """Return the kernel whose warps compute tiles alone, if nearly all live values fit.
+    """Return the kernel in which each warp computes a tile by itself, if all live values fit.
 
-    The other values must fit in the cache for local memory.
+    Nearly all live values must fit in registers and shared memory, and the others in the cache for
+    local memory.
     """
     words = np.dtype(dtype).itemsize // 4
     room = (shared_memory(architecture) // ALL // HEADER - 1) * HEADER
@@ -290,7 +299,7 @@ def _solo(
 
 
 def _sides(program: Program) -> int:
-    """Return the number of twins that share code, or 1 if each limb has its own code."""
+    """Return the number of limbs that run the same code, or 1 if each limb has its own code."""
     found = twins(program)
     shorter = found is not None and len(found.program.code) <= SHARED_CODE * len(program.code)
     return found.sides if found and shorter else 1
@@ -313,7 +322,10 @@ def shared_memory(architecture: str) -> int:
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
-    """Compile a kernel; if it spills too many registers, also try it with cuts (`cuda.body`)."""
+    """Compile a kernel; if it spills too many registers, also try a version with cuts.
+
+    A cut is a branch that is never taken (`cuda.body.STRETCH`).
+    """
     block = BLOCK if form in ALONE else WARP
     found = []
     # Two blocks must fit on a multiprocessor; the driver uses 1 KiB of each block's shared memory.

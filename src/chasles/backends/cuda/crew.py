@@ -24,7 +24,7 @@ ABREAST = 16
 """Total size (bytes) of the angles whose sines and cosines a thread computes together."""
 
 QUARTERS = 4
-"""Number of partitions (quarters) of a multiprocessor. Each quarter runs every fourth warp."""
+"""Number of sub-partitions of a multiprocessor. Each sub-partition runs every fourth warp."""
 
 
 class Size(NamedTuple):
@@ -45,7 +45,7 @@ class Size(NamedTuple):
 
 @functools.lru_cache(3)
 def _plan(program: Program, _hints: object, teams: int) -> Plan:
-    """Return the plan for a number of teams, or for computing limb by limb if the number is 0.
+    """Return the plan for a number of teams of warps, or a limb-by-limb plan if the number is 0.
 
     `_hints` is part of the cache key, because equal programs may differ in `Program.limbs`.
     """
@@ -63,7 +63,8 @@ def limbwise(program: Program) -> Plan:
 class _Body(Body):
     """Writer of the statements for one team of warps.
 
-    `table` holds the constants that differ between sides, i.e. between twins.
+    `table` holds the constants that differ between twins (limbs with the same structure, such as a
+    left and a right leg). Each row has one value per twin.
     """
 
     twins: Twins = field(kw_only=True)
@@ -114,7 +115,10 @@ class Crew(Tiled):
 
     @property
     def active(self) -> float:
-        """Average number of warps that run at the same time, not counting repeated work."""
+        """Average number of warps that run at the same time.
+
+        An instruction that several warps repeat with the same result counts only once.
+        """
         loads = [self.division.order(self.plan, t) for t in range(self.teams)]
         work = sum(self._sides(k) for phases in loads for phase in phases for k in phase)
         phases = zip(*loads, strict=True)
@@ -153,8 +157,8 @@ class Crew(Tiled):
         """Return True if an output may overwrite an input in the tile.
 
         Each output entry must depend on all values that use the input entry with the same index, so
-        that the output entry is computed last. The distance between entries of successive sides
-        (twins) must be the same in the input and in the output.
+        that the output entry is computed last. The distance between the entries of successive twins
+        (limbs with the same structure) must be the same in the input and in the output.
         """
         plan, results, pair = self.plan, self.program.results[output], (array, output)
         if self.program.inputs[array].size == len(results) and pair not in plan.found:
@@ -209,9 +213,10 @@ class Crew(Tiled):
             self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
 
     def _until(self) -> dict[str, int]:
-        """Return the locations of inputs that may be reused, although a result overwrites them.
+        """Return the time when a result overwrites each reusable input location.
 
-        The value is the number of instructions before the result.
+        After the last use of an input, its location may store other values until that time. The
+        time is the number of instructions before the result.
         """
         return {}
 
@@ -242,9 +247,9 @@ class Crew(Tiled):
     def which(self) -> str:
         """C definitions of two indices: a thread's crew (group of warps), and its warp in the crew.
 
-        If a crew has four warps, they are in different quarters of the multiprocessor. Their order
-        rotates from block to block, so that the first warp, which has the most work, is not always
-        in the same quarter.
+        If a crew has four warps, they are in different sub-partitions of the multiprocessor. The
+        order of the warps rotates from block to block, so that the first warp, which has the most
+        work, is not always in the same sub-partition.
         """
         warps = self.crew.warps
         turned = " + blockIdx.x" if warps == QUARTERS else ""
@@ -253,7 +258,7 @@ class Crew(Tiled):
 
     @property
     def first(self) -> str:
-        """C expression for the index of a crew's first state."""
+        """C expression for the index of the first state of a crew (group of warps)."""
         crews = f"(long long)(blockDim.x / (LANES * {self.crew.warps}))"
         return f"(blockIdx.x * {crews} + crew) * LANES"
 
@@ -316,7 +321,7 @@ class Crew(Tiled):
         ]
 
     def _list_turns(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
-        """Define tables of the locations and offsets of angles, for a loop."""
+        """Define the tables of angle locations and offsets that a loop in the kernel reads."""
         spelled = (", ".join(f"{at.start}, {at.step}" for at in row) for row, _ in rows)
         table = ", ".join(f"{{{row}}}" for row in spelled)
         offsets = ", ".join(self.number.spelled(offset) for _, offset in rows)
@@ -350,9 +355,10 @@ class Crew(Tiled):
             self.tables = [*self.tables, f"__constant__ real SIDES{size} = {{{table}}};"]
 
     def _begin_team(self, team: int) -> None:
-        """Write the condition that begins a team's statements, and the definition of `side`.
+        """Write the condition before the statements of a team of warps, and define `side`.
 
-        `side`, the index of the twin that a warp computes, is defined only if twins share code.
+        `side` is the index of the twin that a warp computes. Twins are limbs with the same
+        structure; `side` is defined only if twins share code.
         """
         sides = self.twins.sides
         if sides == 1:
@@ -421,9 +427,10 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
 def _spelled(start: int, most: int, number: int, columns: int) -> str:
     """Return the C expression for the location `number` columns after column `start` of a tile.
 
-    The location is in local memory if `number` is not below `most`.
+    The location is in local memory if `number` >= `most`.
 
-    columns: number of columns that the value occupies, one per side.
+    columns: number of columns that the value occupies. If the value differs between twins (limbs
+    with the same structure), it occupies one column per twin.
     """
     if number >= most:
         return f"spare[{number - most}]"

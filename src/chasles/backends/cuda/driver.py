@@ -89,7 +89,7 @@ def version() -> tuple[int, int]:
 
 
 def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
-    """Return the machine code or the log of a compiler run as bytes."""
+    """Return, as bytes, the machine code or the log of a compiler run."""
     library, size = _compiler(), ctypes.c_size_t()
     _compiled(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     content = ctypes.create_string_buffer(size.value)

@@ -6,8 +6,9 @@ calls, the address of a descriptor (64-bit words), and functions that make a res
 and sizes. The entry handles exactly the calls for which a kernel was prepared. In these calls, all
 arrays are contiguous, have the library's own array type and a common dtype, and are on the current
 device. The shape of each array is the shape of its variable, optionally after a common leading
-shape. If the leading shape has one axis, arrays may also be in columns. Arrays in `out=` must have
-the same type and must not overlap other arrays. All other calls are handled in Python.
+shape. If the leading shape has one axis, arrays may also be stored in columns, with the states
+contiguous for each entry. Arrays in `out=` must have the same type and must not overlap other
+arrays. All other calls are handled in Python.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -69,7 +70,7 @@ NAMES = (
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Names of Python objects that the machine code compares arguments and attributes with."""
+"""Names of Python objects with which the machine code compares arguments and attributes."""
 
 
 def source() -> str:
@@ -144,7 +145,7 @@ def _alike(w: Text) -> str:
 
 
 def _together(w: Text, tensor: str) -> str:
-    """Emit a test whether an array has the same dtype and device as the first array of the call."""
+    """Emit a test that an array has the same dtype and device as the first array of the call."""
     pairs = [(w.field(t, KIND, "i32"), w.field(t, PLACE, "i64")) for t in ("%tensors", tensor)]
     (kind, place), (other_kind, other_place) = pairs
     kin = w.emit(f"icmp eq i32 {kind}, {other_kind}")
@@ -273,7 +274,7 @@ def _inputs(w: Text, n: str) -> tuple[str, str, str, str]:
     """Emit code that reads and checks the inputs.
 
     The code returns the address and length of the leading shape, the number of states, and 1 if an
-    array is stored by columns, else 0. An array without a leading shape is used for all states.
+    array is stored in columns, else 0. An array without a leading shape is used for all states.
     """
     leading, columns = w.variable("ptr", "null"), w.variable("i64", 0)
     lead, states = (w.variable("i64", k) for k in (0, 1))

@@ -28,7 +28,7 @@ class Threads:
     - more: additional parameters of the kernel.
     - strides: names of the strides that the kernel takes for each array.
     - shared: shared memory (bytes) per warp.
-    - columns: indices of outputs that are stored by columns in every form (`Source.columns`).
+    - columns: indices of outputs that are stored in columns in every form (`Source.columns`).
     - before, after: lines before and after the body.
     """
 

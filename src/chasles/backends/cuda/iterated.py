@@ -34,9 +34,9 @@ from chasles.expr import Interface, Program
 from chasles.expr.scalar import uncollected
 
 TOGETHER = 3 / 8
-"""Fraction of a block's robots that must have converged before these robots begin the next step.
-With a smaller value, more threads are idle at the end and beginning of a step; with a larger value,
-more threads are idle during the iterations."""
+"""Fraction of a block's robots that must have converged before the converged robots begin the next
+step. With a smaller value, more threads are idle at the end and beginning of a step; with a larger
+value, more threads are idle during the iterations."""
 
 RESCUED = 1 / 16
 """Fraction of a block's robots that must have run `quick` iterations before `rescue` runs."""
@@ -264,7 +264,7 @@ def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return code with which each waiting thread begins its next step or takes another robot."""
+    """Return code that lets each waiting thread begin its next step or switch to another robot."""
     read = [
         _copied(v.size, tile.inputs[k].start, f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)

@@ -114,9 +114,10 @@ class Kernel:
     def run(
         self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
     ) -> Sequence[Any]:
-        """Run the kernel on a library's arrays of the kernel's dtype, on the current device.
+        """Run the kernel on arrays of an array library, on the current device.
 
-        Return new arrays, or `out` filled with the results.
+        The arrays must have the dtype of the kernel. Return new arrays, or `out` filled with the
+        results.
         """
         inputs, outputs = self.interface.inputs, self.interface.outputs
         looks = [library.look(a) for a in arrays]
@@ -233,7 +234,7 @@ def _launch(
 
 
 def most_blocks(built: Built, threads: int, device: int) -> int:
-    """Return the largest useful number of blocks of a given number of threads."""
+    """Return the largest useful number of blocks, for a given number of threads per block."""
     fit = built.block // threads
     return fit * cuda_driver.multiprocessors(device) if built.stays else BLOCKS
 
@@ -254,7 +255,7 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
 def best_layout(count: int, *, rows: bool) -> Layout:
     """Return the best layout for a number of states.
 
-    `rows` is True if all arrays are in rows.
+    rows: True if the entries of each state are contiguous in all arrays.
     """
     return "few" if count <= FEW else "rows" if rows else "strided"
 
@@ -270,7 +271,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
 
 
 def keep(recipe: object, program: Program, dtype: str) -> Kernel:
-    """Return the kernel for a program, and cache its interface with the recipe as the key."""
+    """Return the kernel for a program, and cache its interface; the recipe is the cache key."""
     cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
     return _cached(recipe, program.interface, lambda: program, dtype)
 

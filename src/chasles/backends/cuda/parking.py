@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from chasles.expr import Instruction
 
 MARGIN = 10
-"""Number of instructions before the next use of a value during which it stays in its register."""
+"""Margin (number of instructions) for the case that memory slots run out (`parked`). Values already
+in memory then leave their registers before other values, if their next use is more than `ahead`
+plus MARGIN instructions away."""
 
 
 @dataclass
@@ -30,11 +32,12 @@ class Parking:
 
 @dataclass
 class Slots:
-    """Memory slots for the parked values of warps that run the same code for several twins.
+    """Memory slots for the parked values of warps that run the same code for several limbs.
 
-    The number of a twin is its side (`cuda.twins`). A value that differs between sides has a slot
-    of one column for each side. A value that is the same on all sides has a slot of one column,
-    which all warps write. Such a slot is reused only in a later phase, when all warps have read it.
+    These limbs have the same structure and are called twins; the number of a twin is its side
+    (`cuda.twins`). A value that differs between sides has a slot of one column for each side. A
+    value that is the same on all sides has a slot of one column, which all warps write. Such a slot
+    is reused only in a later phase, when all warps have read it.
 
     - new: function that returns the expression for a slot with a given first column and number of
       columns. Columns are counted from 0.
@@ -54,7 +57,8 @@ class Slots:
     columns: int = 0
     _free: list[str] = field(default_factory=list)
     _common: dict[str, int] = field(default_factory=dict)
-    """Slots that all twins share (one column each), and the phase from which each slot is free."""
+    """Slots that all twins (limbs with the same structure) share, and the phase from which each is
+    free. Each of these slots has one column."""
 
     def take(self, value: int, now: int, last: int) -> str:
         """Return a slot for a value that is stored after instruction number `now`.
@@ -79,11 +83,11 @@ class Slots:
         return slot
 
     def full(self, last: int) -> bool:
-        """Return True if a value that is needed until a given time needs a column beyond `most`."""
+        """Return True if keeping a value until a given time would need more than `most` columns."""
         return self.columns >= self.most and not self._fitting(last)
 
     def _end(self, slot: str) -> int:
-        """Return the time when a result overwrites a slot."""
+        """Return the number of instructions before the result that overwrites a slot."""
         return self.until.get(slot, sys.maxsize)
 
     def _fitting(self, last: int) -> list[str]:
@@ -117,7 +121,7 @@ def parked(
     - ahead: number of instructions between reading a value and using it. It hides the latency of
       the memory if few warps run at the same time.
 
-    If the slots do not suffice, values that are in memory already leave their registers first.
+    If there are not enough slots, values that are already in memory leave their registers first.
     """
     uses: dict[int, list[int]] = {}
     run = [k for k in order if code[k].op != "const" and k not in waiting]

@@ -36,7 +36,7 @@ PLANS = 32
 without a plan."""
 
 BLOCKS = 2**31 - 1
-"""Largest number of blocks of a launch."""
+"""Maximum number of blocks per kernel launch."""
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
 
     - bits: size of an element (bits).
     - least, most: range of state counts.
-    - rows: True if all arrays are in rows.
+    - rows: True if the entries of each state are contiguous in all arrays.
     - kernel: the driver's handle for the kernel.
     - states, threads, shared: states, threads and shared memory (bytes) per block.
     - blocks: largest number of blocks.
@@ -220,5 +220,5 @@ class Code:
 
 @functools.cache
 def _code() -> Code:
-    """Return the machine code for this computer's driver, which is loaded once per process."""
+    """Return the machine code that calls the CUDA driver; the code is loaded once per process."""
     return Code(*(cuda_driver.address(name) for name in ("cuLaunchKernel", "cuCtxGetDevice")))

@@ -1,4 +1,4 @@
-"""Searches for configurations on a GPU, in float32 until nearly solved, then in float64.
+"""Batched search for configurations on a GPU, in float32 until nearly solved, then in float64.
 
 The searches work as in `llvm.search`, but on CuPy arrays. Most problems need two or three steps in
 float64. The other problems are tried again from all initial configurations, with one warp per
@@ -23,7 +23,7 @@ BLOCKS = 16
 thread solves several."""
 
 NUMBERS = 256
-"""Maximum number of initial configurations, because their indices are stored in single bytes."""
+"""Maximum number of initial configurations. Their indices are stored in single bytes."""
 
 KEPT = 64
 """Maximum number of constant arrays whose copies are kept on the GPU."""
@@ -103,7 +103,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return an array's copy on the current device, which is cached for later calls."""
+        """Return a copy of an array on the current device; the copy is cached for later calls."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id

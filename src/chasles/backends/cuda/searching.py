@@ -14,8 +14,8 @@ from chasles.backends.cuda.tiles import WARP, column
 from chasles.expr import Program
 
 GROUPS = 8
-"""Number of groups into which the initial configurations are divided. A search starts from the
-configuration of each group that is nearest to the goals."""
+"""Number of groups into which the initial configurations are divided. In each group, a search
+starts from the configuration nearest to the goals."""
 
 FARTHEST, ORTHOGONAL = 1e100, 1e-5
 """Limits for valid goals. Entries have a magnitude of at most `FARTHEST`, and rotation matrices are
@@ -196,9 +196,9 @@ _TRIES = """  count = (long long)*left;
 def around(size: int, rotations: tuple[int, ...]) -> str:
     """Return the source of the kernels that run before, between and after the searches.
 
-    "rank" finds for each problem the nearest start (initial configuration) of each group, the
-    nearest first. The kernel also converts goals to float32, sets invalid goals to NaN, and
-    initializes the configurations of all problems to NaN.
+    "rank" finds, for each problem, the start (initial configuration) of each group that is nearest
+    to the goals, and sorts these starts by distance. The kernel also converts goals to float32,
+    sets invalid goals to NaN, and initializes the configurations of all problems to NaN.
 
     - table: as in `llvm.ranking`.
     - begins: initial configurations of the first tries, if not null.

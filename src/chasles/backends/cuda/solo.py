@@ -1,11 +1,13 @@
-"""Programs computed by one warp for each 32 states, by eight such warps on a multiprocessor.
+"""Programs in which each warp computes 32 states by itself, with eight warps per multiprocessor.
 
 A long straight-line program is limited by instruction fetches: a multiprocessor fetches the same
 number of instructions for all warps that are at the same place. Twice as many states are in flight
-as with crews of two warps. The eight warps form one block and stay together.
+as with crews of two warps, which share the work for 32 states (`cuda.crew`). The eight warps form
+one block and stay together.
 
 The program must be ordered so that few values are live: one limb is computed after the other.
-Values that do not fit in registers are parked in the tile, and the rest in local memory.
+Values that do not fit in registers are parked in the tile (the shared memory of a warp) or, if the
+tile is full, in local memory.
 """
 
 from collections.abc import Sequence
@@ -16,11 +18,12 @@ from chasles.backends.cuda.tiles import Place, Region
 
 
 class Solo(Crew):
-    """Kernel whose warps compute tiles alone.
+    """Kernel in which each warp computes its own tiles of 32 states.
 
-    In the form "rows", blocks stay on a multiprocessor, and each warp computes tile after tile. It
-    requests the rows of its next tile as soon as their region is free. Inputs whose region holds
-    results until the results are written are the late inputs.
+    In the form "rows", blocks stay on a multiprocessor, and each warp computes tile after tile. A
+    warp requests the rows of its next tile as soon as their region is free. An input is called late
+    if its region also holds results. Its rows can be requested only when the results of the
+    previous tile have been written.
     """
 
     ahead, unrolled = 32, " 4"
@@ -42,13 +45,13 @@ class Solo(Crew):
 
     @property
     def _arrays(self) -> tuple[list[Region], list[Region]]:
-        """Early and late inputs."""
+        """Early inputs, then late inputs, whose regions also hold results (see `Solo`)."""
         arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
         late = [array for array in arrays if array[2] in self.results.values()]
         return [array for array in arrays if array not in late], late
 
     def _waits(self) -> bool:
-        """Return True if angles depend on late inputs."""
+        """Return True if an angle depends on a late input, which is loaded last (see `Solo`)."""
         stack, (_, late) = list(self.plan.angles), self._arrays
         while stack:
             op, args, data = self.plan.code[stack.pop()]
@@ -66,7 +69,7 @@ class Solo(Crew):
         return [line.replace("const long long first", "long long first") for line in lines]
 
     def _request(self, arrays: Sequence[Region], first: str, arrived: str) -> list[str]:
-        """Return code with which one thread requests rows of the tile that begins at a state."""
+        """Return statements in which one thread requests rows of a tile, given its first state."""
         if not arrays:
             return []
         rows = f"count - ({first}) < LANES ? 0 : LANES"
@@ -111,7 +114,7 @@ class Solo(Crew):
             self.body.say("}")
 
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
-        """Write code that computes sines and cosines together, or in a loop if an angle is far."""
+        """Write code for sines and cosines: straight-line code, or a loop if an angle is large."""
         self._list_turns(rows)
         f, say = self.number.function, self.body.say
         say("{")

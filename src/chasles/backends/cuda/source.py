@@ -4,7 +4,7 @@ There are six forms of kernels. The form "direct" reads all inputs into register
 with any strides. It is best if a state has few inputs, or if the same input of successive states is
 contiguous (columns). The forms "rows" and "columns" keep inputs, sines and cosines in shared memory
 (`cuda.tiles`). The form "loop" repeats a step (`cuda.forms`). The forms "search" and "tries" repeat
-a step until each problem is solved or given up (`cuda.searching`). In all forms, a thread computes
+a step until each problem is solved or abandoned (`cuda.searching`). In all forms, a thread computes
 one state, unless a crew (a group of warps) shares the work of a large robot (`cuda.crew`).
 """
 

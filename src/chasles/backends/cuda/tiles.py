@@ -30,8 +30,8 @@ Region = tuple[int, int, int]
 class Place(NamedTuple):
     """Location of an entry in a tile: its index for the first state, and the stride to the next.
 
-    If each twin (`cuda.twins`) has its own location, `apart` is the distance to the location of the
-    next twin.
+    Twins are limbs with the same structure (`cuda.twins`). If each twin has its own location,
+    `apart` is the offset from this location to that of the next twin.
     """
 
     start: str
@@ -43,7 +43,7 @@ class Place(NamedTuple):
         return f"[{self.start} + {self.step} * lane{aside}]"
 
     def on(self, side: int) -> "Place":
-        """Return the location for the twin with index `side`."""
+        """Return the location for the twin (limb with the same structure) of index `side`."""
         aside = f" + {self.apart} * {side}" if self.apart else ""
         return Place(self.start + aside, self.step)
 
@@ -51,7 +51,8 @@ class Place(NamedTuple):
 def column(number: int, apart: int = 0) -> Place:
     """Return the location of a tile column, given its index.
 
-    `apart` is the number of columns to the column of the next twin (`cuda.twins`).
+    `apart` is the column offset between successive twins (limbs with the same structure, see
+    `cuda.twins`).
     """
     return Place(f"{number} * LANES", 1, f"{apart} * LANES" if apart else "")
 
@@ -62,9 +63,10 @@ class Tiled(Threads):
     A tile has a region for each input array: rows as in the array, or columns of LANES entries.
     Columns for sines and cosines follow; a sine overwrites an angle that is not needed again. Next
     is a region for each output stored by rows, unless the output fits in the region of an input.
-    Then come the distinct values of outputs whose rows are too long. These values are in columns of
-    LANES + 1 entries, so that threads can write a column or read along a row without bank
-    conflicts. The tile ends with the list of columns in which the entries of such rows are found.
+    Then come the distinct values of outputs whose rows are too long for such a region. These values
+    are in columns of LANES + 1 entries, so that threads can write a column or read along a row
+    without bank conflicts. The tile ends with the list of columns in which the entries of such rows
+    are found.
     """
 
     unrolled = ""
@@ -107,7 +109,8 @@ class Tiled(Threads):
     def _element(self, region: int, size: int, index: int, apart: int = 0) -> Place:
         """Return the location of an array's entry.
 
-        `apart` is the distance to the entry of the next twin (`cuda.twins`).
+        `apart` is the offset, in entries of the array, between successive twins (limbs with the
+        same structure, see `cuda.twins`).
         """
         if self.form == "rows":
             return Place(f"{region} * LANES + {index}", size, f"{apart}" if apart else "")
@@ -149,7 +152,10 @@ class Tiled(Threads):
         return -(-(tile + 2 * numbers) // HEADER) * HEADER
 
     def _pack(self, results: Sequence[int]) -> bool:
-        """Assign a column to each distinct value of long rows; return False if they do not fit."""
+        """Assign a column to each distinct value of an output whose rows are too long for a region.
+
+        Return False if the values do not fit in shared memory.
+        """
         more = dict.fromkeys([*self.places, *results])
         numbers = sum(len(r) for r in self.program.results)
         if self._needed(len(more), numbers) > self.most:
@@ -175,7 +181,8 @@ class Tiled(Threads):
     def _deliver(self, output: int, index: int, value: str, apart: int = 0) -> str:
         """Return the statement that stores a result.
 
-        `apart` is the distance to the result of the next twin (`cuda.twins`).
+        `apart` is the offset, in entries of the output, to the result of the next twin (limb with
+        the same structure, see `cuda.twins`).
         """
         if output in self.packed:
             results = self.program.results[output]
@@ -268,7 +275,7 @@ class Tiled(Threads):
         return ["  open(arrived, lane);", *ask, *self._receive(arrays)]
 
     def _whole(self, array: int, rows: str = "rows") -> str:
-        """Return a condition: the copy engine moves the rows of an input."""
+        """Return an expression that is true if the copy engine moves the rows of an input."""
         size = self.program.inputs[array].size
         return f"row_in{array} == {size} && in_bulk(in{array}, {rows})"
 
@@ -279,7 +286,7 @@ class Tiled(Threads):
         rows: str = "rows",
         arrived: str = "arrived",
     ) -> list[str]:
-        """Return code with which one thread requests the rows of some inputs."""
+        """Return statements in which one thread requests the rows of some inputs."""
         lines = []
         for k, size, _ in arrays:
             whole = self._whole(k, rows)
@@ -291,7 +298,7 @@ class Tiled(Threads):
         return lines
 
     def _receive(self, arrays: Sequence[Region], arrived: str = "arrived") -> list[str]:
-        """Return code that waits for requested rows and copies others."""
+        """Return code that waits for requested rows and copies the remaining rows to the tile."""
         lines = []
         for k, size, region in arrays:
             lines += [f"  if (!({self._whole(k)}))", "#pragma unroll 1"]

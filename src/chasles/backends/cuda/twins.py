@@ -32,7 +32,8 @@ FOLDED: dict[str, Callable[..., float]] = {
 """Operations that are evaluated at compile time if all operands are constants."""
 
 _Key = int | tuple[int, int]
-"""Key of a result: the index of its instruction, or (index, side) for the result of one twin."""
+"""Key of a result: the index of its instruction. For the result of one of several limbs with the
+same structure (twins), the key is (index, side), where side is the number of the twin."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Twins:
     """A program in which limbs of the same structure (twins) share instructions.
 
     - sides: number of twins, each computed by its own warp.
-    - constants: values for all twins of a constant that differs between them, by instruction. The
-      program itself contains NaN in its place.
+    - constants: the values, one per twin, of each constant that differs between twins, by
+      instruction. The program itself contains NaN in place of such a constant.
     - steps: distance from an input of one twin to the same input of the next twin, by instruction.
     - stored: distance from a result of one twin to the same result of the next twin, by output and
       index of the first twin's result.
@@ -64,9 +65,10 @@ class Twins:
     def shifted(
         self, code: Sequence[Instruction], angle: int
     ) -> tuple[int, tuple[float, ...]] | None:
-        """Return the input k and the constants c (one per twin) if an angle is k + c, else None.
+        """Return the input k and the constants c if an angle is k + c, else None.
 
-        The result is also None if a constant is large.
+        There is one constant for each twin (limb with the same structure). The result is also None
+        if a constant is large.
         """
         op, args, _ = code[angle]
         if op == "input":
@@ -161,7 +163,10 @@ def _stored(
 
 
 def _renamed(program: Program, inputs: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """Return `Program.limbs` with each limb's index replaced by that of its first twin."""
+    """Return `Program.limbs`, with the index of each twin replaced by that of the first twin.
+
+    Twins are limbs with the same structure.
+    """
     first = {
         program.limb(*program.code[k].data): program.limb(*program.code[pack[0]].data)
         for pack in inputs
@@ -171,7 +176,10 @@ def _renamed(program: Program, inputs: Sequence[tuple[int, ...]]) -> tuple[tuple
 
 
 def _turns(found: Twins) -> bool:
-    """Return True if angles that differ between twins are inputs, or inputs plus a constant."""
+    """Return True if angles that differ between twins are inputs, or inputs plus a constant.
+
+    Twins are limbs with the same structure.
+    """
     code = found.program.code
     differ = found.differ(code, range(len(code)))
     angles = {code[k].args[0] for k in differ if code[k].op in ("sin", "cos")}
@@ -213,7 +221,7 @@ class _Writer:
         return replace(self.program, results=refs, code=tuple(code), alike=()), number
 
     def _result(self, k: int) -> _Key:
-        """Return the key (`_Key`) of the result of instruction k, which an output contains.
+        """Return the key (`_Key`) of an output entry that is the result of instruction k.
 
         An output outside the twins is computed by the warp of every side. It is stored only
         after all these warps have computed it, because it may overwrite an input that they need.

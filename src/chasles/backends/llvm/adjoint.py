@@ -123,7 +123,7 @@ class _Plan:
 
     @functools.cached_property
     def records(self) -> np.ndarray:
-        """Index of the record after the last step of each range of steps, or 0 without a record."""
+        """Index of the record after the last step of each range, or 0 if no record follows."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
         return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
 
@@ -205,7 +205,7 @@ class Adjoint:
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)
 
     def _checkpoints(self, plan: _Plan, kept: Rows, controls: Rows) -> "_Calls":
-        """Return the forward simulation that records the states at the checkpoints, as `_Calls`."""
+        """Return a `_Calls` object that simulates forward and records states at checkpoints."""
         n, states = plan.checkpoints, [a[:, 0].copy() for a in kept]
         records = [found[:, 1:n] for found in kept]
         made = self._step.call(states, controls, records, (n - 1) * plan.length, plan.length)

@@ -25,7 +25,7 @@ OWN = (
 """
 
 REFUSED = 2
-"""Return value of the generated function if a pose is invalid or a guess is not finite."""
+"""Value that the generated function returns if a pose is invalid or a guess is not finite."""
 
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 

@@ -148,9 +148,10 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Emit a check of the last output, (squared closure error, margin) for each state.
+    """Emit code that checks the last output of a kernel with closed loops.
 
-    The results are returned, or copied to `out`, only if all errors and margins are within limits.
+    This output is the pair (squared closure error, singularity margin) of each state. The results
+    are returned, or copied to `out`, only if all errors and margins are within limits.
     """
     outputs, shown, inputs = (word(w, name) for name in ("outputs", "shown", "inputs"))
     health = w.field(w.entry_of(made, w.minus(outputs, 1), "ptr"), DATA, "ptr")

@@ -52,7 +52,10 @@ def enter(start: int, end: int) -> int:
 
 
 def _note(start: int, end: int, owner: object) -> None:
-    """Allow this thread's next call to access a memory range. The owner is kept until it ends."""
+    """Allow this thread's next call to access a memory range.
+
+    The owner of the memory is kept alive until the call ends.
+    """
     _OWN.__dict__.setdefault("slots", []).append((enter(start, end), owner))
 
 
@@ -124,7 +127,7 @@ def ends(function: F) -> F:
 
 
 def symbols() -> dict[str, int]:
-    """Return the addresses of the functions that checked code calls, and of the region table."""
+    """Return the addresses of the functions and of the region table that checked code uses."""
     windows = sys.platform == "win32"
     library = ctypes.CDLL("ucrtbase" if windows else None)
     found = {"chasles_write": "_write" if windows else "write", "chasles_abort": "abort"}
@@ -181,7 +184,7 @@ def instrumented(text: str, *, opaque: bool = False) -> str:
 
 
 class _Module:
-    """Writer of checks for a module's functions; `texts` holds the error messages as constants."""
+    """Code generator for a module's memory checks; `texts` holds error messages as constants."""
 
     def __init__(self, sizes: dict[str, int], opaque: bool) -> None:
         self.texts: list[str] = []
@@ -202,7 +205,10 @@ class _Module:
         return [*lines[:head], *start, *body]
 
     def _line(self, line: str) -> Iterator[str]:
-        """Yield a line, preceded by its checks and followed by calls that add new regions."""
+        """Yield a line of LLVM IR, preceded by its memory checks.
+
+        The line is followed by calls that register the memory regions that it creates.
+        """
         yield from self._checks(line)
         if m := _FREE.match(line):
             yield f"  call void @chasles_leave(ptr {m[1]})"

@@ -1,4 +1,4 @@
-"""Machine code that LLVM compiles from text, links on first use, and frees with its last reference.
+"""Machine code that LLVM compiles from text, links on first use, and frees when unreferenced.
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for the
 whole process. Therefore long functions become separate modules, which are compiled by other Python
@@ -92,7 +92,7 @@ class Machine:
     @staticmethod
     @functools.cache
     def host() -> "Machine":
-        """Return this computer's processor, with its widest vectors of doubles."""
+        """Return a `Machine` for this computer, with its maximum SIMD width in doubles."""
         found, triple, cpu = undisturbed(_facts)
         widest = found.get("avx512f") and found.get("avx512dq")
         width = 8 if widest else 4 if found.get("avx") else 2
@@ -252,7 +252,9 @@ def interpreter() -> str | None:
 def compiled(
     text: str, machine: Mapping[str, Any], cores: int, assemble: Callable[[str], bytes]
 ) -> bytes:
-    """Compile a module, in several processes if it is long. The result is as from `joined`.
+    """Compile a module, in several processes if it is long.
+
+    The result has the same form as that of `joined`.
 
     - machine: target triple, cpu, features and effort (optimization level).
     - assemble: function that compiles in this process.
@@ -361,7 +363,7 @@ def objects(code: bytes) -> list[bytes]:
 
 
 class Piece:
-    """A loaded module of machine code, with all resources that it needs while it may run.
+    """A loaded module of machine code, with all resources that must stay alive while it can run.
 
     - loaded: the code.
     - linker: the linker, which must outlive the code.

@@ -140,7 +140,10 @@ class Grams:
         self.places = [slice(end - width, end) for end, width in pairs]
 
     def add(self, rows: np.ndarray) -> None:
-        """Add rows of the matrix W, a contiguous float64 array that contains all column blocks."""
+        """Add the products of further rows of the matrix W to the Gram matrices.
+
+        rows: contiguous float64 array with these rows, in which the column blocks are side by side.
+        """
         size = self.places[-1].stop if self.places else 0
         assert rows.shape[1:] == (size,)
         assert rows.dtype == float

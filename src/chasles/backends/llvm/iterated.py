@@ -9,10 +9,11 @@
 `point` is the current iterate, `memory` the solver state, and `data` holds values that stay fixed
 during the iterations. The first entry of `memory` is 0 until the state has converged; the second is
 the number of iterations. An iteration returns a converged state unchanged, so the result of a state
-does not depend on its neighbors in a batch. The optional `rescue` replaces `refine` for late
-states, which have run `quick` iterations or more and which `refine` returns unchanged. The optional
-`adjust` runs after the iterations, on tiles with marked states. The mark is the first of the last
-`marks` entries of `memory`. If the mark is 0, `adjust` returns the `memory` of the state unchanged.
+does not depend on its neighbors in a batch. The optional `rescue` replaces `refine` for late states
+(those that have run at least `quick` iterations). `refine` returns late states unchanged. The
+optional `adjust` runs after the iterations, on tiles with marked states. The mark is the first of
+the last `marks` entries of `memory`. If the mark is 0, `adjust` returns the `memory` of the state
+unchanged.
 
 Like every kernel, the combined kernel has a function `batch`, so it can be used in loops and by
 threads. A single state runs as a batch of one.

@@ -20,7 +20,7 @@ class Layout:
     """Layout of a thread's memory: kernel workspace, tables of addresses, and tiles.
 
     - inputs, outputs: numbers of inputs and outputs.
-    - sizes: numbers of entries in a state's point, memory and data (`llvm.iterated`).
+    - sizes: numbers of entries per state in the arrays point, memory and data (`llvm.iterated`).
     - own: size (bytes) of the kernel workspace.
     - size, lanes: bytes per element, and number of states in a tile.
     - quick: number of iterations after which `rescue` replaces `refine`, or 0 without `rescue`.
@@ -229,7 +229,7 @@ end:
 
 
 def _pool(layout: Layout, name: str) -> str:
-    """Return the function that runs `refine` or `rescue` on all states of a chunk that need it.
+    """Return the function that runs `refine` or `rescue` on all unconverged states of a chunk.
 
     `refine` is repeated until the state has converged, at most `quick` times. `rescue` is repeated
     until the state has converged.
@@ -344,8 +344,8 @@ def _batch(layout: Layout) -> str:
     """Return the function for many states, in chunks of several tiles.
 
     Each program runs for all tiles before the next program, so that its code stays in the cache. In
-    the last tile, unused lanes repeat the last row. They are iterated too, because the function
-    `end` writes their results to that row.
+    the last tile, unused lanes repeat the last row. The iterations run in these lanes too, because
+    the function `end` writes the results of these lanes to that row.
     """
     n, lanes = layout.inputs, layout.lanes
     strides = "\n".join(

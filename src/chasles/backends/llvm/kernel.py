@@ -1,13 +1,14 @@
 """Machine code for one program, compiled by LLVM: scalar for one state, SIMD for batches.
 
-A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program's time.
+The fast entry, a C function that wraps a kernel, adds tens of nanoseconds to the program's time.
 The fast entry holds its code, and the objects that CPython's function object points to, through
-references that the garbage collector cannot clear (`llvm.code.Code`). A call descriptor is a tuple:
-bytes with the words that the machine code reads (`objects.WAY`), and the objects that these words
-point to. Bytes, tuples and numeric arrays are never cleared while they are referenced. Therefore no
-order of garbage collection, no finalizer and no resurrection can leave an entry without its code;
-the code is freed with the last entry and the last kernel. The collector may clear an entry's list
-of further descriptors, which is then empty.
+references that the garbage collector cannot clear (`llvm.code.Code`). A call descriptor is a tuple
+of a bytes object and other objects. The bytes contain the machine words that the code reads
+(`objects.WAY`), and the other objects are those that these words point to. Bytes, tuples and
+numeric arrays are never cleared while they are referenced. Therefore an entry always has its code,
+whatever the order of garbage collection, and even if a finalizer runs or resurrects an object. The
+code is freed with the last entry and the last kernel. The collector may clear an entry's list of
+further descriptors, which is then empty.
 """
 
 import contextlib
@@ -198,8 +199,12 @@ NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of `single` in a call descriptor (`objects.WAY`), which restricts the dtypes: not all
-arguments may be float32 (NEVER), all must be float32 (ALWAYS), or any dtype (ANY)."""
+"""Values of `single` in a call descriptor (`objects.WAY`), which restricts the dtypes.
+
+- NEVER: at least one argument must have a dtype other than float32.
+- ALWAYS: all arguments must be float32.
+- ANY: the arguments may have any dtype.
+"""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
@@ -290,14 +295,14 @@ class Owner(tuple[Any, ...]):
 
     The items, in order, are:
 
-    - the words of the call descriptor for arrays only, or None
+    - the words of the call descriptor for calls whose arguments are all arrays, or None
     - a list of registered call descriptors
     - the object that holds the entry
     - the name with which unpickling finds the entry in this object
     - the Python function that handles all calls (`fallback`)
     - the function tried before `fallback` (`again`)
     - a set of keys that identify the registered call descriptors
-    - the call descriptor for arrays only, or None
+    - the call descriptor for calls whose arguments are all arrays, or None
     """
 
     __slots__ = ()
@@ -321,7 +326,7 @@ class Owner(tuple[Any, ...]):
 
 
 def _without_code(holder: Any, name: str) -> Owner:
-    """Return an `Owner` without machine code, from which unpickling gets the function `name`."""
+    """Return an `Owner` without machine code, in which unpickling looks up the function `name`."""
     return Owner((None, [], holder, name, None, None, set(), None))
 
 
@@ -334,7 +339,7 @@ A key consists of the function's text (name, signature, docstring) and the addre
 
 
 def _definition(name: str, text: str, entry: int) -> int:
-    """Return the address of a function's method definition, which is made once and kept forever."""
+    """Return the address of a function's PyMethodDef, which is created once and never freed."""
     key = text, entry
     if key not in _DEFINITIONS:
         held = ctypes.c_char_p(name.encode()), ctypes.c_char_p(text.encode())
@@ -357,9 +362,9 @@ def fast_entry(
     """Return a built-in function that runs a kernel, or handles calls registered by `ways.learn`.
 
     Without a kernel, the function only handles registered calls. Return the fallback itself if this
-    build of Python or the kernel does not support fast entries.
+    build of Python or the kernel does not support such functions.
 
-    - holder: object on which unpickling finds the function by name.
+    - holder: object in which unpickling looks up the function by name.
     - fallback: function that accepts all forms of the same arguments and is called when the machine
       code does not handle a call.
     - again: faster function that is tried before the fallback, for arrays that only need a
@@ -381,7 +386,10 @@ def fast_entry(
 
 @functools.cache
 def _shared() -> Any:
-    """Load the code of all fast entries. It is never freed, because finalizers may call it."""
+    """Load the code of all fast entries (C callables).
+
+    The code is never freed, because finalizers may call it.
+    """
     name = _entry("entry", "float64")
     found = cache.load(name)
     if found is None:
@@ -403,7 +411,7 @@ def _usual(kernel: Kernel | None) -> str:
 
 
 def called_by_slot(kind: type, sample: Any) -> None:
-    """Make a class's objects callable through the fast entry in their first field.
+    """Make a class's objects callable through the fast entry (a C callable) in their first field.
 
     CPython calls an object through its class's `tp_call`, by default a wrapper of `__call__`.
     Machine code replaces this wrapper, and forwards to it the calls that it does not handle. Other

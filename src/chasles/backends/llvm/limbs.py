@@ -30,7 +30,7 @@ def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
 
 
 class LimbBody(Body):
-    """Writer of a program for one state, in which each SIMD lane computes one of similar limbs."""
+    """Writer of a program for one state; each SIMD lane computes one of several similar limbs."""
 
     def __init__(
         self,

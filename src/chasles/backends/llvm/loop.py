@@ -105,7 +105,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run a range of steps, which must be short because interrupts wait until it ends."""
+        """Run a short range of steps; interrupts are handled only after the last of these steps."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)
@@ -137,7 +137,7 @@ class Loop:
         return Prepared(self, (states, controls, records, steps, 1))
 
     def call(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> Call:
-        """Return a call to the function `repeat` for one block of states, which fits the cache."""
+        """Return a call to the function `repeat` for one block of states that fits in the cache."""
         at, fresh = _Tables(states, controls, records), [np.empty_like(a[0]) for a in states]
         tables = [at.ins, at.in_rows, at.in_steps, [address(a) for a in states], at.sizes]
         tables += [at.records, at.record_rows, at.record_steps, [address(a) for a in fresh]]

@@ -11,8 +11,8 @@ AT_ONCE = 64
 records of one state are contiguous, but those of different states are far apart in memory."""
 
 NUMBERS, TABLES = 6, 10
-"""Number of integer parameters of the function `repeat`, and of the address parameters after them.
-"""
+"""Numbers of integer parameters and of address parameters of the function `repeat`. The integers
+come first."""
 
 GIVEN = (
     *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),

@@ -260,7 +260,7 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 
 
 def _reduced(w: Writer, x: str, turns: str) -> str:
-    """Emit x - turns pi/2, where the constant pi/2 is split into three parts for accuracy.
+    """Emit code for x - turns * pi/2; pi/2 is split into three parts for accuracy.
 
     Without fused operations, the rounding error of the second difference is added to the third.
     """

@@ -1,11 +1,12 @@
-"""Matrix products after a straight-line program, in LLVM IR, with columns in lanes.
+"""Matrix products that follow a straight-line program, in LLVM IR; SIMD lanes hold columns.
 
-The program of a large robot ends with the factors of its results (`Staged`). This module writes the
-remaining products of branch-sparse matrices. Each row of a product consists of a few SIMD vectors,
-called blocks, each with the entries of several columns. A block is a sum of blocks of the right
-matrix, each multiplied by an entry of the left matrix. Blocks that are zero are neither stored nor
-multiplied. A single state and a state in a batch run the same code. If there are few products, the
-lanes of a batch are states instead (`Products.spread`), with the same sums.
+For a large robot, the program computes only the factors of its results (`Staged`). This module
+writes the code that multiplies these factors, which are branch-sparse matrices. Each row of a
+product consists of a few SIMD vectors, called blocks, each with the entries of several columns. A
+block is a sum of blocks of the right factor, each multiplied by an entry of the left factor. Blocks
+that are zero are neither stored nor multiplied. A single state and a state in a batch run the same
+code. If there are few products, the lanes of a batch are states instead (`Products.spread`), with
+the same sums.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,20 +22,20 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows of a product that are computed together, to load the right matrix only once."""
+"""Number of rows of a product that are computed together, to load the right factor only once."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Number of sums of products kept in registers, by the vector size in bytes. The default is 12."""
+"""Number of accumulators kept in registers, for each vector size in bytes (default: 12)."""
 
 Block = tuple[int, int]
 """Group of columns of a result: index of the result, and index of the group (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Place in memory of each nonzero block of the right matrices. Keys are (row, block)."""
+"""Index in memory of each nonzero block of the right factors. Keys are (row, block)."""
 
 
 class Entry(NamedTuple):
-    """An entry of a left matrix: the index of its value in %entries, or -1 and a constant."""
+    """An entry of a product's left factor: index of its value in %entries, or -1 and a constant."""
 
     place: int = -1
     constant: float = 0.0
@@ -43,7 +44,7 @@ class Entry(NamedTuple):
 ONE = Entry(constant=1.0)
 
 Rows = tuple[dict[int, Entry], ...]
-"""Nonzero entries of a left matrix: one dictionary per row, with column indices as keys."""
+"""Nonzero entries of a product's left factor: one dictionary {column: entry} per row."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,10 @@ class Products:
         return all(streams(w, v.size) for v in self.staged.outputs)
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
-        """Return the function that computes all products but the last, and stores the result."""
+        """Return the LLVM function that computes a group's products except the last one.
+
+        The function stores the right factor of the last product in %ready.
+        """
         source, blocks = "%blocks", self._places(group)
         for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):
             target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))

@@ -5,17 +5,18 @@ import numpy as np
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Vector width, and number of vector sums computed at once. The lanes of a vector belong to `LANES`
-starts (initial configurations), one from each group."""
+"""Vector width, and number of vector sums computed at once. The starts (initial configurations) are
+divided into `LANES` groups, and each lane of a vector processes the starts of one group."""
 
 
 def ranking(fuse: bool) -> str:
-    """Return the function `rank`, which finds and sorts the nearest start of each group.
+    """Return the function `rank`, which finds the nearest start per group and sorts these starts.
 
-    Starts are initial configurations; for each problem, they are sorted by their distance from its
-    goals. The distance is a constant plus the dot product of a row with the goals; each start has
-    its own constant and row. The rows of LANES starts are stored transposed in one tile, with the
-    constants last.
+    Starts are initial configurations. For each problem, the nearest starts are sorted by their
+    distance from the problem's goals. Up to a term that all starts share, the squared distance is a
+    constant plus the dot product of a coefficient row with the goals; each start has its own
+    constant and row. The rows of LANES starts are stored transposed in one tile, with the constants
+    last.
     """
     kind = f"<{LANES} x double>"
     each = range(CHAINS)

@@ -9,11 +9,11 @@ from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Maximum number of memory regions that Python and machine code can each have in the table."""
+"""Number of slots in each half of the region table: one half for Python, one for machine code."""
 
 WORDS = 3
-"""Number of words per region: the addresses of its first byte and its end (0 if the slot is free),
-and its owner."""
+"""Number of words per slot: start address of the region (0 if the slot is free), end address, and
+owner."""
 
 LENGTH = 2 + 2 * SLOTS * WORDS
 """Number of words in the region table. The first two words count the slots in use by Python and by

@@ -36,7 +36,10 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of a function for all segments of one form, which reads its constants from tables."""
+    """Writer of the function that runs all segments of the same form (the same operations).
+
+    The function reads the constants and memory locations of each segment from tables.
+    """
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}

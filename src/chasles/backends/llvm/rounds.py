@@ -25,7 +25,7 @@ ENDS = ("done", "stop", "most", "memory")
 """Reasons why the repetition ends, indexed by the status that the machine code returns."""
 
 Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
-"""A prepared kernel or loop, or the name of a test and a contiguous array of flags."""
+"""A prepared kernel, a prepared loop, or a pair: a test's name and a contiguous array of flags."""
 
 QUESTIONS = ("stop", "done")
 """Tests of an array of flags: "stop" ends the loop if any is nonzero, "done" if all are zero."""
@@ -139,7 +139,7 @@ class Rounds:
         return row + [0] * (PART - len(row))
 
     def __call__(self) -> str:
-        """Repeat the sequence of parts until it ends; return the reason (one of `ENDS`)."""
+        """Repeat the parts in order until a condition holds; return its name (one of `ENDS`)."""
         if checked.ON:
             for part in self._parts:
                 if isinstance(part, tuple):

@@ -1,4 +1,4 @@
-"""Searches for configurations: a kernel repeated in machine code until each search has ended.
+"""Batched search for configurations; machine code repeats a kernel until each search has ended.
 
 A kernel advances a point (the configuration) and a memory (the solver state) toward goals. The
 first entry of the memory is the status of a search (0: running, 1: solved, 2: given up), the second
@@ -6,7 +6,7 @@ is its distance from the goal. A block of searches is advanced together, one per
 solved search is replaced by the next problem. A search that is given up restarts from another
 point. When all initial configurations are used up, the search restarts once more from its best
 point. The result of a search depends only on its problem, not on its index, on other problems, or
-on threads.
+on the number of threads.
 """
 
 import ctypes
@@ -39,7 +39,10 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Searches for configurations; a step computes the next configuration and solver state."""
+    """Iterative search for configurations.
+
+    Each step computes the next configuration and solver state.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -53,7 +56,7 @@ class Search:
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
         """Return the best initial configuration of each group, as indices (count, LANES).
 
-        For each problem, the indices are sorted by the distance from its goals.
+        For each problem, the configurations are sorted by their distance from the problem's goals.
         """
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
@@ -75,7 +78,9 @@ class Search:
         memories: np.ndarray,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return configurations (count, n), solver states, and each problem's steps and last try.
+        """Return the configurations (count, n), the solver states, and an integer array (count, 2).
+
+        The integers are the number of steps and the index of the last try of each problem.
 
         - goals: the kernel's inputs after configuration and solver state (count or 1, size). A
           single row is shared by all problems.
@@ -115,7 +120,7 @@ class Search:
         return points, ends, steps
 
     def alone(self, *given: Any, **facts: Any) -> "Alone":
-        """Prepare a search that solves one problem per call (`Alone`)."""
+        """Prepare a search that solves one inverse-kinematics problem per call (`Alone`)."""
         return Alone(self, *given, **facts)
 
 
@@ -216,7 +221,7 @@ class Alone:
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return a function that registers the search's memory as accessible, then calls `run`."""
+        """Return a function that registers this search's memory for checks, then calls `run`."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:

@@ -135,14 +135,14 @@ def _lowered(program: Program, target: Target) -> Lowered | Rolled:
 
 
 def _far(program: Program) -> int:
-    """Return the maximum number of instructions for which an unused value stays in a register."""
+    """Return the largest number of instructions between two uses of a value kept in a register."""
     if program.tiled:
         return FAR_TILED
     return FAR if len(program.code) > LASTING else NEVER
 
 
 class _Slots:
-    """Distinct results of a program, and the vector of the tile that stores each output entry."""
+    """Distinct results of a program, and the tile vector that stores each output entry."""
 
     def __init__(self, program: Program) -> None:
         self.results = list(places(program))
@@ -189,7 +189,8 @@ def _parts(
 ) -> list[str]:
     """Return the LLVM functions of all parts of a program.
 
-    The SIMD lanes hold different states or, if `pack` is given, different limbs of one state.
+    The SIMD lanes hold different states or, if `pack` is given, different limbs of the robot in one
+    state.
     """
     texts = []
     for n, part in enumerate(lowered.parts):
@@ -351,7 +352,8 @@ def _batch(
     def ask(row: str, count: int) -> None:
         """Emit code that prefetches the cache lines that two tiles of results share.
 
-        These lines are written through the cache, and stores that bypass it would wait for them.
+        These lines are written through the cache. Without the prefetch, stores that bypass the
+        cache would wait until these lines are loaded.
         """
         for k in (k for k in whole if f"scatter{k}" in past):
             pointer, stride = outputs[k]
@@ -363,8 +365,8 @@ def _batch(
     def run(count: int, row: str, last: str) -> None:
         """Emit code that processes `count` tiles, beginning at a given row.
 
-        last: empty for full tiles. For a single tile that may be partial, the operand with the
-        index of its last row.
+        last: operand with the index of the last row, for a single tile that may be partial; empty
+        for full tiles.
         """
         if not last:
             ask(row, count * w.width)

@@ -20,7 +20,7 @@ from chasles.backends.llvm.tiles import (
 
 
 class Lines:
-    """Emit code that stores a row of a matrix at `base` by whole cache lines.
+    """Emit code that stores a row of a matrix at `base`, one whole cache line at a time.
 
     The row is divided into vectors of `width` elements, beginning with its first element. Cache
     line n begins in vector n and ends in the next vector. Stores of whole lines bypass the cache.
@@ -192,7 +192,7 @@ class Stream:
         self._last = ""
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Add a vector with entries of one row, in the given columns, and write complete lines."""
+        """Collect a vector of entries of one row, in given columns; write full cache lines."""
         w, first = self._w, row * self._columns
         self._waiting |= {first + c: (vector, lane) for lane, c in enumerate(columns)}
         while self._made < self._vectors:

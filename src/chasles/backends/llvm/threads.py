@@ -3,7 +3,8 @@
 A caller submits its work, takes part in it, and returns when all of it is done. All of this is one
 call to a C function, during which Python does not raise interrupts. Therefore an interrupt cannot
 leave a lock acquired, or a thread that still writes to arrays that the caller has freed. The
-threads are Python threads, but they always wait for work in machine code, without holding the GIL.
+threads are Python threads, but while they wait for work, they run machine code and do not hold the
+GIL.
 """
 
 import _thread
@@ -37,7 +38,7 @@ _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0,
   returns 0 on success.
 - _GIVEN: the argument `given` of this function.
 - _END, _SHARE: index after the last row, and number of rows that a thread takes at once.
-- _TAKEN: the first row that is not taken.
+- _TAKEN: index of the first row that no thread has taken yet.
 - _WANTED, _ACTIVE: number of threads that may still join, and number of threads that have not left.
 - _STATUS: a nonzero status that the function returned, else 0.
 """
@@ -336,7 +337,7 @@ class Pool:
                 start(ctypes.c_void_p(self.address + place), None)
 
     def threads(self, wanted: int) -> int:
-        """Start the threads that a call needs; return their number without the calling thread."""
+        """Start the threads that a call needs besides the calling thread; return their number."""
         helpers = min(wanted, max(arrays.cores(), 2)) - 1
         while self._started < helpers:
             try:

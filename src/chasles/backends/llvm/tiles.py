@@ -35,7 +35,7 @@ AHEAD = 32
 
 
 def attributes(w: Writer) -> str:
-    """Return function attributes that let LLVM use vectors of the writer's width."""
+    """Return function attributes that let LLVM use vectors as wide as those of the writer `w`."""
     size = max(8 * w.bytes, 128)
     return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
 
@@ -82,7 +82,7 @@ Place = tuple[str, int]
 
 
 class Body:
-    """Writer of the code of one part of a lowered program, for any number of lanes.
+    """Code generator for one part of a lowered program, with any number of SIMD lanes.
 
     results: destinations (tile, index) of each value. A value is stored as soon as it is computed,
     so that it does not occupy a register.
@@ -137,7 +137,7 @@ class Body:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        """Return the name of an instruction's value, after a load if the value is in memory.
+        """Return the name of an instruction's value; load the value first if it is in memory.
 
         A value that has not been used for many instructions is reloaded, so that it does not occupy
         a register in the meantime.

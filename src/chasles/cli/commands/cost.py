@@ -126,7 +126,7 @@ def _listed(
 
 
 def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
-    """Compare operation counts by both counting rules, and with those of the cheapest method."""
+    """Compare operation counts under both counting rules, with ratios to the cheapest method."""
     plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
     best: dict[str, int] = {}
     for function, _, count in plain:
@@ -192,10 +192,11 @@ def rows(
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """Return the names of the methods to count.
+    """Return the names of the methods whose operations are counted.
 
-    These are `wanted` and all methods that support the robot, except costly methods for robots with
-    more than `MANY` degrees of freedom. "fastest" is included if it may differ from each of them.
+    The names are `wanted` and all methods that support the robot, except costly methods for robots
+    with more than `MANY` degrees of freedom. "fastest" is included if it may differ from each of
+    them.
     """
     methods = [
         m

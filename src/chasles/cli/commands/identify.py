@@ -87,7 +87,7 @@ def identify(
     ] = "0",
     rest_velocity: Annotated[
         float | None,
-        option("Velocity (rad/s or m/s) up to which a joint with friction counts as at rest."),
+        option("Velocity (rad/s or m/s) up to which a joint with friction is considered at rest."),
     ] = None,
     loss: Annotated[str, option("Loss: squares, or huber to limit outliers.")] = "squares",
     prior: Annotated[
@@ -162,7 +162,7 @@ def identify(
 
 
 def _delay(text: str) -> Any:
-    """Parse a delay in seconds, "estimate", or a list JOINT=DELAY,... for single joints."""
+    """Parse a delay in seconds, "estimate", or a list JOINT=DELAY,... for individual joints."""
     if text == "estimate":
         return text
     if "=" in text:

@@ -30,7 +30,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation folder, folder of logs, .csv or .parquet file, or text (q qd qdd).",
+            help="Simulation folder, folder of logs, .csv, .parquet or text file (q qd qdd).",
         ),
     ],
     frame: Annotated[
@@ -96,7 +96,7 @@ def motion(
         given = partial(job, overwrite=overwrite, frames=tuple(frame), differentiate=differentiate)
         return _logs(asked, given, motion, output, others, cluster)
     if cluster is not None:
-        problem = "--cluster applies only to a folder of logs, or together with --columns"
+        problem = "--cluster requires a folder of logs or --columns"
         raise InputError("E-CLI-275", problem, "omit --cluster, or add --columns")
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)

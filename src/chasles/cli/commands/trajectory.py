@@ -268,7 +268,7 @@ def _points(flag: str, words: list[str] | None) -> list[list[float]]:
 
 
 def _on_arcs(kind: str, via: list[str] | None, count: int) -> list[list[float] | None] | None:
-    """Return the via points of `count` segments (None for a straight segment); None for a line."""
+    """Return the via point of each segment (None if it is straight), or None for `--kind line`."""
     if kind == "line":
         if via:
             problem = "--via applies to arcs, not to --kind line"

@@ -72,7 +72,7 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Return None, because GPU arrays are not read (reading them would wait for the GPU)."""
+        """Return None: GPU arrays are not read, because reading them would block the caller."""
 
     def results(self) -> Callable[[Any], Any]:
         """Return a function that converts results to the array type and dtype of the targets."""

@@ -35,8 +35,9 @@ def dM_inverse(X: Velocity, M: Position) -> Block:
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
     """Return the derivative of a joint's screw L_i with respect to time or a joint coordinate.
 
-    It is dL_i/dt = W L_i - L_i W for X = W, the velocity of the body before joint i, and dL_i/dq_m
-    for X = L_m with m < i. See Legnani et al. 1996, part II, appendix, A2.
+    If X is the velocity W of the body before joint i, the result is dL_i/dt = W L_i - L_i W. If X
+    is the screw L_m of a joint m < i, the result is dL_i/dq_m = L_m L_i - L_i L_m. See
+    Legnani et al. 1996, part II, appendix, A2.
     """
     return X.bracket(L)
 

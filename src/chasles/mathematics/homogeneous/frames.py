@@ -76,7 +76,7 @@ def _cell(x: Number) -> str:
 
 
 class Factor(Dense):
-    """Matrix that a velocity or acceleration can multiply from the left."""
+    """Matrix X in the products W X and H X with a velocity W or an acceleration H."""
 
     __slots__ = ()
 
@@ -380,7 +380,10 @@ class Position(_Placed, Factor):
         return Transform(self.R.T, self.t)
 
     def inverse(self) -> "Position":
-        """Return [R' -R't; 0 1], the position of the first frame in the second.
+        """Return the inverse [R' -R't; 0 1] of this pose M = [R t; 0 1].
+
+        M is the pose of a second frame in a first frame, and the inverse is the pose of the first
+        frame in the second.
 
         Returns
         -------

@@ -97,7 +97,7 @@ class _Twist(Framed, Factor):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return the velocity X P of a point P, or the product X M (dM/dt for a position M)."""
+        """Return this matrix X times a point P (its velocity) or matrix M (dM/dt for a pose M)."""
         if type(other) is Vector:
             return self.w.cross(other) + self.v
         return product(self.block(), self, other)
@@ -389,7 +389,7 @@ class Acceleration(Framed):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return H P, the acceleration of a point P, or H M, which is d2M/dt2 for a position M."""
+        """Return H P, the acceleration of a point P, or H M, which is d2M/dt2 for a pose M."""
         if type(other) is Vector:
             return self.G @ other + self.a
         if isinstance(other, _Twist):

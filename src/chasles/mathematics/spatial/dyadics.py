@@ -66,7 +66,10 @@ class Dyadic(Additive):
 
 @dataclass(frozen=True, slots=True)
 class MotionMap(Dyadic):
-    """Linear map from motions to motions, transformed by similarity, such as the operator v x."""
+    """Linear map A from motion vectors to motion vectors, such as the operator v x.
+
+    A coordinate transform X changes A by the similarity transformation X A X^-1.
+    """
 
     takes = Motion
     gives = Motion

@@ -109,7 +109,7 @@ class Helical(Steady):
         return Forces((MX, MY, FX, FY, FZ - MZ * self.pitch))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle, including full turns unless the pitch is zero."""
+        """Return the angle; full turns are included only if the pitch is nonzero."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
 
 

@@ -129,7 +129,7 @@ class Joint:
     units: ClassVar[tuple[str, ...]]
     """Unit of each entry of q: "rad", "m", or "1" for a quaternion, which must come first."""
     data: ClassVar[tuple[str, ...]] = ()
-    """Fields of the type that are copied from `JointData`."""
+    """Fields of the joint type whose values are copied from `JointData`."""
     additive: ClassVar[bool] = True
     """True if velocities are the time derivatives of q and `integrate` adds them to q."""
     holonomic: ClassVar[bool] = True
@@ -139,7 +139,7 @@ class Joint:
 
     # Properties of the type, for file formats and other libraries
     along: ClassVar[str] = "z"
-    """Joint frame axes along `axis` and `second_axis`, such as "z" or "xy"; "" without an axis."""
+    """Joint frame axes along `axis` and `second_axis`, such as "z" or "xy"; "" for no axis."""
     askew: ClassVar[str] = ""
     """Remedy in the error message for joint axes that are not perpendicular."""
     flips: ClassVar[bool] = False
@@ -159,7 +159,10 @@ class Joint:
     bounds: ClassVar[Bounds] = "allowed"
     """Position limits: "needed" (as in URDF), "allowed", or "none" (unlimited rotation)."""
     twin: ClassVar[str] = ""
-    """Type that differs only in its limits, such as "continuous" for "revolute"; "" if none."""
+    """Joint type that differs from this joint type only in its limits, or "" if there is none.
+
+    For example, the twin of "revolute" is "continuous".
+    """
     names: ClassVar[Mapping[str, str]] = {}
     """Names of the type in file formats. All names are read, and the first one is written."""
     numbers: ClassVar[Numbers] = Numbers("", "")

@@ -86,7 +86,7 @@ class Spherical(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return the rotation vector's component along the gear axis, and its moment arms (3,)."""
+        """Return the rotation vector's component along the gear axis, and the moment arms (3,)."""
         axis = _orientation(q) @ _first(gear, 3) if in_parent else _first(gear, 3)
         return self.difference(self.neutral(), q).dot(axis), axis.entries
 
@@ -336,7 +336,7 @@ class Rolling(Joint):
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
         """Return S and its time derivatives.
 
-        The velocity of the center is w x radius n, where n is the normal of the plane.
+        The velocity of the center is w x r, where r = radius * n, and n is the normal of the plane.
         """
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()

@@ -234,8 +234,8 @@ def limit_rows(
     """Return (velocity index, sign, distance) of all joint limits at distances up to `within`.
 
     Distances are in rad or m. The sign is 1 for a lower and -1 for an upper limit. Only joints with
-    one coordinate are considered. Limits that a joint leaves faster than `speed` are ignored. If a
-    joint approaches a limit faster than `speed`, an error is raised.
+    one coordinate are considered. A limit is ignored if the joint moves away from it faster than
+    `speed`. If a joint approaches a limit faster than `speed`, an error is raised.
     """
     rows = []
     q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)
@@ -645,7 +645,7 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
 
 
 def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """Return an integer for each pair of frames: (k,). Pairs on the same two bodies share it."""
+    """Return integer labels (k,) of pairs of frames, equal for pairs on the same two bodies."""
     bodies = [
         frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
     ]

@@ -62,8 +62,8 @@ def file_pairs(
         Enable contact between shapes of the robot.
     slots : int, optional
         If there are more than 12 self-collision pairs, these pairs share this number of contact
-        slots: in each step, only this number of closest points can touch. `Trajectory.overflow`
-        counts the steps with too few slots.
+        slots: in each step, only this many of the closest points can be in contact.
+        `Trajectory.overflow` counts the steps with too few slots.
 
     Returns
     -------
@@ -223,9 +223,9 @@ def real_parents(model: Model) -> list[tuple[int, list[int]]]:
 
 
 def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
-    """Return a predicate that is True if two shapes may touch.
+    """Return a predicate that is True if contact between two shapes is allowed.
 
-    Two shapes may not touch if the file excludes the pair of links, or if the body of one shape is
+    Contact is not allowed if the file excludes the pair of links, or if the body of one shape is
     the parent of the other's body.
     """
     parents = [parent for parent, _ in real_parents(model)]
@@ -240,7 +240,7 @@ def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
 
 
 def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
-    """Return a key that identifies a pair of shapes in either order, with any friction."""
+    """Return a key that identifies a pair of shapes, regardless of their order and friction."""
     return frozenset((x.link, x.kind, x.size, repr(x.pose), x.file) for x in (a, b))
 
 

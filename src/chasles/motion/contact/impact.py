@@ -35,7 +35,7 @@ with friction, and exceeds the error of the cone-program solver.
 """
 
 ROUNDS = 100_000
-"""Maximum number of iterations in the treatments "sequential" and "propagated"."""
+"""Maximum number of iterations of `impact` with treatment "sequential" or "propagated"."""
 
 
 class Impact(NamedTuple):
@@ -46,7 +46,7 @@ class Impact(NamedTuple):
     qd : array, shape (..., nv)
         Joint velocities after the impact.
     impulses : array, shape (..., contacts, 3)
-        Impulses on the successors of the contacts, along the world axes (N s).
+        Impulse on the second body (successor) of each contact, along the world axes (N s).
     """
 
     qd: np.ndarray
@@ -217,7 +217,7 @@ derivatives with respect to p variables, both arrays have an additional last axi
 
 
 class _Rounds(NamedTuple):
-    """Treatment of the k contacts in an impact that is computed in rounds.
+    """Settings for an impact at k contacts that is computed iteratively.
 
     Attributes
     ----------
@@ -247,10 +247,10 @@ class _Rounds(NamedTuple):
 def _impulses(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return impulses of k contacts (..., 3k), and derivatives by p variables (..., 3k, p).
+    """Return impulses (..., 3k), and their derivatives (..., 3k, p) with respect to p variables.
 
-    `given` contains the inverse inertia W and the relative velocity zeta (see `Given`), and
-    `changes` their derivatives.
+    `given` contains the inverse inertia W and the relative velocity zeta at k contacts (see
+    `Given`), and `changes` contains their derivatives.
     """
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
@@ -273,7 +273,7 @@ def _impulses(
 def _in_rounds(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Apply impacts to one state in rounds, until no touching bodies approach each other."""
+    """Apply impacts to one state repeatedly, until no touching bodies approach each other."""
     (W, now), (dW, dnow) = given, changes
     total, changed = np.zeros_like(now), np.zeros_like(dnow)
     solve, part = (_changed, SETTLED_FRICTION) if isinstance(law, Moreau) else (_together, SETTLED)
@@ -291,7 +291,7 @@ def _in_rounds(
         dnow = dnow + W[:, rows] @ slopes + np.einsum("ijp,j->ip", dW[:, rows], step)
         if rounds.treatment == "simultaneous":
             return total, changed
-    problem = f"impacts did not end within {ROUNDS} rounds"
+    problem = f"impacts did not converge within {ROUNDS} iterations"
     raise NotFiniteError("E-CONTACT-280", problem, "use treatment='simultaneous'", part="impact")
 
 
@@ -343,7 +343,7 @@ def _sequential(
         columns = np.swapaxes(W[at], -1, -2)
         now[some] += applied(columns, impulse)
         dnow[some] += columns @ change + np.einsum("sjip,sj->sip", dW[at], impulse)
-    problem = f"sequential impacts did not end within {ROUNDS} rounds"
+    problem = f"sequential impacts did not converge within {ROUNDS} iterations"
     raise NotFiniteError("E-CONTACT-033", problem, "use treatment='simultaneous'", part="impact")
 
 

@@ -49,8 +49,8 @@ EDGE = 1e-8
 counts as being at the bound."""
 
 SOON = 1e-3
-"""If friction at a sticking point is closer to its bound than this fraction of the bound, friction
-may be redistributed among the sticking points."""
+"""Relative distance of friction at a sticking point from its bound below which friction may be
+redistributed among the sticking points."""
 
 SLOW = 1e-5
 """Tolerance (m/s or rad/s) for velocities: lower speeds count as zero. Points with a lower
@@ -71,7 +71,10 @@ MOST = 10_000
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Return the mask of accelerations a that are negative, or zero relative to the largest d."""
+    """Return the mask of accelerations a that are negative, or negligible relative to max |d|.
+
+    d contains the accelerations without contact forces.
+    """
     return a <= ACTS * np.max(np.abs(d), initial=0.0)
 
 
@@ -132,7 +135,7 @@ class Mode(NamedTuple):
 
 
 def apart(points: int) -> Mode:
-    """Return the mode of `points` contact points in which no point touches."""
+    """Return the contact mode in which none of the `points` contact points touches."""
     none, still = np.zeros((2, points), dtype=bool), np.zeros((2, points, 3))
     return Mode(*none, *still)
 
@@ -147,7 +150,7 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Return the forces (k, 3), in contact axes, that keep k contact points in their mode.
+    """Return the forces (k, 3), in contact axes, that keep k points sticking or sliding.
 
     Normal forces may be negative. The friction of a sliding point depends on its normal force
     (`drags`), so the matrix of the linear equations is not symmetric.
@@ -258,14 +261,14 @@ def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
 def _begun(
     f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
 ) -> np.ndarray:
-    """Return the slip directions (k, 2); points that start to slide take those in `way` (k, 2)."""
+    """Return the slip directions (k, 2), along `way` (k, 2) for points that start to slide."""
     begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
     length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
     return np.where(begins[:, None], way / length[:, None], slip)
 
 
 def _spanned(J: np.ndarray, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return a mask (k,), True for those joints in the mask `some` that active points hold.
+    """Return a mask (k,), True for joints in the mask `some` that active points hold at rest.
 
     `J` (k, 3, n) contains the three directions of each point, in independent coordinates.
     """
@@ -279,7 +282,7 @@ def _spanned(J: np.ndarray, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return a mask (k,), True for points that pull with over BOUND / 2 times the largest force."""
+    """Return a mask (k,), True for points with tension above BOUND / 2 times the largest force."""
     which = np.flatnonzero(mode.active)
     rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
     part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])
@@ -318,7 +321,7 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
         c[2::3] += e[meet] * np.minimum(c[2::3], 0.0)
         total[rows] += coulomb(W[np.ix_(rows, rows)], c, mu[meet]).ravel()
         now = v.ravel() + W @ total
-    problem = f"impacts did not end within {MOST} rounds"
+    problem = f"impacts did not converge within {MOST} iterations"
     raise ConvergenceError("E-MOTION-280", problem, "use a smaller coefficient of restitution")
 
 
@@ -333,7 +336,7 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
         impulse = points[k].impulse(*read_only(blocks[k, :, k], now[k]))
         total[k] += impulse
         now += blocks[:, :, k] @ impulse
-    problem = f"sequential impacts did not end within {MOST} rounds"
+    problem = f"sequential impacts did not converge within {MOST} iterations"
     raise ConvergenceError("E-MOTION-045", problem, "use `restitution` instead of `impact`")
 
 

@@ -221,7 +221,7 @@ class Pair:
             problem = f"the pair {shapes} is not supported in simulation"
             remedy = (
                 "replace the shape with a ConvexMesh, replace a Cylinder with its balls(), "
-                "or pass a Capsule as the body instead of the surface"
+                "or pass a Capsule as `body`, not as `surface`"
             )
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 

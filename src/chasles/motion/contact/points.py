@@ -20,11 +20,11 @@ from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.slots import MOST_CORNERS, Corners, corners_of, normal_of, tilted
 
 CLOSE = 1e-9
-"""Difference of levels (m) up to which corners of a hull count as equally low. It exceeds rounding
-errors, so the program itself decides which of these corners is lowest."""
+"""Height difference (m) up to which corners of a hull count as equally low. The difference exceeds
+rounding errors, and the compiled program selects the lowest of these corners."""
 
 MANY = 1000
-"""Number of directions for which the levels of all corners are computed at a time."""
+"""Maximum number of directions for which the heights of all corners are computed at once."""
 
 
 def contact_points(
@@ -55,8 +55,8 @@ def contact_points(
 def _reduced(model: Model, pairs: Sequence[Pair], q: np.ndarray) -> list[Any]:
     """Return the body of each pair, without the hull corners that are not lowest in any state.
 
-    The program of the contact points compares all remaining corners in every state, so it is much
-    smaller without the others. The points that it selects are the same.
+    The program of the contact points compares all remaining corners in every state, so
+    removing the other corners makes the program much smaller. The selected points are the same.
     """
     bodies: list[Any] = [pair.body for pair in pairs]
     hulls = {k: found for k, pair in enumerate(pairs) if (found := corners_of(pair)) is not None}

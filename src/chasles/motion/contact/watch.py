@@ -2,11 +2,11 @@
 
 If the step size is too large for the stiffness or damping of the ground, the contact force reverses
 the velocity of a contact point in every step. The motion is then a numerical artifact. To
-detect it, the simulation counts the velocity reversals of each contact point (state "watch"). A
-motion is unstable once a count reaches the limit `MANY`. Contacts that last three steps or more,
-and oscillations with six steps or more per period, stay below the limit. Motion caused by actuators
-stays below the limit as well, because actuators cannot reverse the velocity of a contact point in
-every other step.
+detect it, the simulation counts the velocity reversals of each contact point, and stores the counts
+in the additional state "watch". A motion is unstable once a count reaches the limit `MANY`. The
+counts stay below the limit for contacts that last three steps or more, and for oscillations with
+six steps or more per period. The counts also stay below the limit for motion caused by actuators,
+because actuators cannot reverse the velocity of a contact point in every other step.
 
 All computations use operations that floats, arrays of floats and symbols support.
 """
@@ -27,10 +27,11 @@ and v1 are the velocities of a point at the ends of a step. The ratio is 1 for a
 less than 0.4 if one speed is more than 4.8 times the other."""
 
 SLOW, FAST = 98.1, 981.0
-"""Accelerations (m/s^2) for the speed thresholds SLOW dt and FAST dt, where dt is the step size.
-Reversals at speeds below SLOW dt are ignored, because the velocities of resting points also change
-sign. A single reversal suffices to reach the limit `MANY` if the point is then faster than FAST dt
-and more than four times as fast as before.
+"""Accelerations (m/s^2) that define the speed thresholds SLOW dt and FAST dt, for a step size dt.
+
+Reversals at speeds below SLOW dt are ignored, because the velocities of points at rest also change
+sign. A single reversal suffices for the reversal count to reach its limit `MANY` if the new speed
+v1 satisfies v1^2 > 16 (v0^2 + (FAST dt)^2), where v0 is the previous speed.
 """
 
 FADING, MANY = 0.9, 4.0
@@ -66,7 +67,7 @@ def watched(
         The state before the step.
     velocities : Sequence[Values]
         Velocities of the points (m/s), three components each. The sum of the components, which
-        changes its sign if the velocity reverses, is stored.
+        changes sign if the velocity reverses, is stored.
     normal : Sequence[Value]
         Normal forces (N).
     h : Value

@@ -33,7 +33,8 @@ from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
-"""A velocity change that cancels a velocity to within this fraction results in exactly zero."""
+"""Relative tolerance for canceled velocities. After a velocity change, velocities of at most this
+fraction of the change are set to exactly zero."""
 
 
 class Varying:
@@ -49,8 +50,9 @@ class Varying:
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
         """Return the gaps of all feature pairs, and the motion of the pairs in contact.
 
-        A gap is infinite if other features are nearer. If `alone` is True, only the pairs in the
-        mask `held` are evaluated. The gaps of other pairs, and all of `Moves.room`, are infinite.
+        The gap of a pair is set to infinity if other features of the two bodies are closer
+        together, unless the pair is in the mask `held`. If `alone` is True, only the pairs in
+        `held` are evaluated. The gaps of other pairs, and all of `Moves.room`, are then infinite.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -70,7 +72,7 @@ class Varying:
 
 
 class Slots:
-    """Potential contacts (slots) of a robot, in groups with a name and a contact law (rows).
+    """Potential contacts (slots) of a robot, in groups (rows) with one name and contact law each.
 
     A row is a body point, a pair of bodies with varying contact points, a joint limit, or a joint
     with dry friction. Joints with dry friction come last.
@@ -144,13 +146,13 @@ class Slots:
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return q with the selected gaps closed; joints at rest by dry friction do not move."""
+        """Return q with the selected gaps closed; joints held by dry friction do not move."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
         shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
 
     def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
-        """Return qd after stopping the contact velocities selected by the mask `rows` (n, 3)."""
+        """Return qd with the contact velocities selected by the mask `rows` (n, 3) set to zero."""
         shift = self._shift(at, moves.J[rows], moves.velocity[rows])
         qd = at.qd + shift
         qd[np.abs(qd) <= ROUNDED * np.abs(shift)] = 0.0
@@ -158,13 +160,17 @@ class Slots:
         return qd + 0.0  # avoid -0
 
     def freedoms(self, which: np.ndarray) -> np.ndarray:
-        """Return the indices in qd of joints with dry friction, for slots in the mask `which`."""
+        """Return the indices in qd of the selected joints with dry friction.
+
+        The mask `which` selects potential contacts (slots); each such joint has one slot.
+        """
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state after a step. Joints held by friction have their `start` positions.
+        """Return the state after a step, in which joints held by friction do not move.
 
-        Only robots with loops need this correction.
+        The positions of these joints are copied from the state `start`. Only robots with loops need
+        this correction.
         """
         if not self._mechanism.rows:
             return at
@@ -200,8 +206,8 @@ class Slots:
     ) -> list[Occurrence]:
         """Return an `Occurrence` for each impact and each change from mode `old` to mode `new`.
 
-        `late` contains the time (s) until each contact point comes to rest, which delays the event
-        "gain". All other events occur at the time of the state `at`.
+        `late` contains the time (s) until each contact point comes to rest. The event "gain" is
+        delayed by this time. All other events occur at the time of the state `at`.
         """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
@@ -223,7 +229,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Add the time and the contact names to errors that contact solvers raise meanwhile."""
+        """Return a context that adds the time and contact names to errors of contact solvers."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
@@ -286,7 +292,10 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return Jacobians (k, 3, nv) of joint limits; the last row gives the velocity along `sign`."""
+    """Return contact Jacobians (k, 3, nv) for joints that are treated as contacts.
+
+    The last row of each Jacobian yields the joint velocity times `sign`; the other rows are zero.
+    """
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -367,12 +376,15 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the joint motion in the form of contacts, which are closed for joints at rest."""
+        """Return the motion of the joints with dry friction in the form of contacts.
+
+        The contact of a joint is closed while the joint is at rest, and open while it moves.
+        """
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
     def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
-        """Correct torques `tau`: dry friction opposes velocities of sign `signs`, not sign(qd)."""
+        """Adjust `tau` so that dry friction opposes velocities of signs `signs`, not sign(qd)."""
         if not self.names:
             return tau
         wrong = np.sign(qd)

@@ -69,7 +69,7 @@ class Dry(Sticking):
         return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
 
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
-        """Store a step's first torques that keep joints at rest, and update the step's error.
+        """Store the torques that hold joints at the start of a step, and update the step's error.
 
         The error is the largest change, within the step, of the acceleration that a joint would
         have because its dry friction is too small to keep it at rest.

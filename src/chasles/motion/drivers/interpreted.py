@@ -148,7 +148,10 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
     dry = plan.dissipation and dry_friction(mechanism.model).any()
     if driven.size and (touches or dry):
-        problem = "activations are combined with contacts, limits or dry friction"
+        problem = (
+            "in simulations that run in Python, actuator activations cannot be combined with "
+            "contacts, limits or dry friction"
+        )
         remedy = "use integrator='time-stepping', or remove the options that prevent compilation"
         raise InputError("E-MOTION-146", problem, remedy, part="simulate")
     return driven

@@ -24,12 +24,13 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""Smallest allowed margin from a singularity, as a fraction of the initial margin. If the margin is
+"""Smallest allowed margin to a singularity, as a fraction of the initial margin. If the margin is
 smaller, other independent coordinates of the loops are chosen. The margin is the square of a pivot
-of the loop equations, so the pivot is then a third of its initial value. With a fraction of 0.01,
-the equations are still accurate, but the coordinates reverse direction within a few steps of 1 ms,
-and the energy becomes inaccurate. The table lists the energy error of a five-bar linkage after ten
-seconds with rates up to 15 rad/s, relative to the kinetic energy.
+of the loop equations; at a fraction of 0.1, the pivot is a third of its initial value. At a
+fraction of 0.01, the equations are still accurate, but the independent coordinates reverse their
+direction of motion within a few steps of 1 ms, and the energy becomes inaccurate. The table lists
+the energy error of a five-bar linkage after ten seconds with rates up to 15 rad/s, relative to the
+kinetic energy.
 
 fraction   energy error
 0.01       5e-3
@@ -46,8 +47,8 @@ satisfy the loop equations.
 """
 
 BRANCH = 1e-3
-"""Largest displacement (rad or m) of the initial q by loop closure. A larger displacement means
-that q is on another branch."""
+"""Largest change (rad or m) of a coordinate in the initial q when the loops are closed. A larger
+change means that q is on another branch."""
 
 
 # User-defined closure functions ------------------------------------------------------------------
@@ -210,7 +211,7 @@ class ByFunction(Looped):
 
 
 class Lost(SingularPosition):
-    """Error raised if some batch members need other independent coordinates.
+    """Error raised if some batch members need a different choice of independent coordinates.
 
     The mask `members` selects these batch members.
     """
@@ -225,7 +226,7 @@ class Closed(Looped, Remembering):
 
     The result of `place` depends only on the independent entries of the displacement d and the
     velocity v. Members of a batch may use different charts (choices of independent coordinates),
-    because they reach singularities at different times. The margin of a chart changes its sign at a
+    because they reach singularities at different times. The margin of a chart changes sign at a
     singularity of the chart.
     """
 
@@ -256,11 +257,11 @@ class Closed(Looped, Remembering):
                 self.rechosen.append(at.t)
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """Return a position near integrate(q, d), its velocity, and the rate of d.
+        """Return a position near integrate(q, d), joint velocities, and the rate of change of d.
 
         The loops are closed at this position. Newton's method changes only the dependent
         coordinates. If the independent coordinates are joint coordinates, they are therefore
-        displaced by exactly d. Raises `Lost` if batch members need other independent coordinates.
+        displaced by exactly d. Raises `Lost` if batch members need a new choice of coordinates.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)
@@ -292,7 +293,7 @@ class Closed(Looped, Remembering):
         self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
-        """Return a Newton step toward closed loops, the velocities, and the accuracy.
+        """Return the Newton step that closes the loops, the velocities, and the accuracy.
 
         For each member of the batch, `closing_step` is evaluated with the independent coordinates
         (chart) of this member. The accuracy is the closure error and the singularity margin.

@@ -77,7 +77,7 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return output arrays for a state of which only the final value is kept, and that value.
+        """Return the output arrays and the final value of a state whose other values are not kept.
 
         On the host, the list of output arrays is empty, and the loop updates `state` in place. On
         a GPU, every record in the output array overwrites the one before.
@@ -168,7 +168,10 @@ def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> 
 
 
 def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:
-    """Return torques or controls as an array (n or 1, steps or 1, size); 1 if constant."""
+    """Return torques or controls as an array (n or 1, steps or 1, size).
+
+    An axis has length 1 if the values are the same for all n states, or for all steps.
+    """
     array = place.given[name]
     if array is None:
         return place.sent(np.zeros((1, 1, nv)))

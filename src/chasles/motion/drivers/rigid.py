@@ -48,13 +48,13 @@ velocity exceeds the tolerance, slip has ended."""
 
 DRIFT = 1e-13
 """Tolerance for position errors (m) and velocity errors (m/s) of active contact points. Larger
-errors are removed."""
+errors are corrected at the end of a step."""
 
 HALVINGS = 10
 """Maximum number of times to halve a step that moves active points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
-"""Factors that keep the tangential components of a velocity in contact axes."""
+"""Factors for a velocity in contact axes: 1 for the tangential components, 0 for the normal one."""
 
 NEWTON, TINY = 3, 1e-300
 """Two numerical constants. `NEWTON` is the number of Newton iterations that find the time at which
@@ -170,7 +170,7 @@ class RigidContact(Pace):
 
     @property
     def _sticks(self) -> np.ndarray:
-        """Mask (k,) of the active points with friction that stick."""
+        """Mask (k,) of the active points that have friction and stick."""
         return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
     def _margins(self, at: State) -> np.ndarray:
@@ -238,9 +238,10 @@ class RigidContact(Pace):
         return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
-        """Take the next step, with a size for which contact points stay on their surfaces.
+        """Take the next step, with a size so small that contact points stay on their surfaces.
 
-        The step size is halved up to `HALVINGS` times.
+        The step size is halved up to `HALVINGS` times. If this is not enough, the full step is
+        taken.
         """
         first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
@@ -326,7 +327,7 @@ class RigidContact(Pace):
         return bool(np.any(moves.touch & (moves.velocity[:, 2] < -modes.SLOW)))
 
     def _check(self, t: float, gap: np.ndarray) -> None:
-        """Raise an error if bodies penetrate in the initial state."""
+        """Raise an error if bodies penetrate each other in the initial state."""
         deep = np.flatnonzero(gap < -DEEPEST)
         if deep.size:
             depth = f"{-np.min(gap):.3g} (m, or rad at a limit)"

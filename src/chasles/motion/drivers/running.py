@@ -33,7 +33,7 @@ Changed = tuple[list[Occurrence], State]
 # Data kept between steps ------------------------------------------------------------------------
 
 Memory = Mapping[str, np.ndarray]
-"""Stored data for resuming a simulation, by a name that is unique among all components."""
+"""Data stored for resuming a simulation. The names (keys) are unique among all components."""
 
 
 class Remembering:
@@ -73,7 +73,7 @@ def resumed(resume: Any) -> End:
 def other_motion(code: str) -> InputError:
     """Return the error for a `resume` argument that belongs to another motion."""
     remedy = "use the same arguments as for the interrupted motion"
-    problem = "the argument resume belongs to another motion"
+    problem = "`resume` belongs to another motion"
     return InputError(code, problem, remedy, part="simulate")
 
 
@@ -206,8 +206,8 @@ def _occurred(
 def _located(event: Event, step: Taken, before: float) -> float:
     """Return the time of an event as a fraction of the step, found by bisection.
 
-    It is just before the event function changes its sign. A motion that reverses at the event
-    therefore does not trigger the event again.
+    The returned time is just before the event function changes sign. A motion that reverses at the
+    event therefore does not trigger the event again.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -362,7 +362,7 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
 
 
 def seen(event: Event, n: int) -> Event:
-    """Adapt an event to states with values appended to q: its functions receive only q[:n]."""
+    """Adapt an event to states with values appended to q; the event's functions receive q[:n]."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)

@@ -178,7 +178,7 @@ class Stepped:
         *,
         whole: bool = False,
     ) -> list[Any]:
-        """Compile programs of the step; each one compiles while the next one is traced.
+        """Compile the programs of a time step; each one compiles while the next one is traced.
 
         Unless `whole` is True, long programs are divided into parts, and subprograms are called
         between the parts (`steps.apart`). The programs `brake` and `end` are never divided.
@@ -489,7 +489,7 @@ def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
-            problem = f"{pair!r:.80} has a law that time stepping does not support"
+            problem = f"{pair!r:.80} has a contact law that time stepping does not support"
             remedy = "use contact.Rigid(...) or contact.Compliant(...), or another integrator"
             raise ModelError("E-MOTION-133", problem, remedy, part="simulate")
         for frame in pair.frames:
@@ -531,7 +531,10 @@ def chosen(robot: Machine, q: Any) -> Model:
 
 
 def _is_later(robot: Machine, q: Any) -> bool:
-    """Return True if a robot has loops and q is a JAX or PyTorch array, which may be traced."""
+    """Return True if a robot has loops and q is a JAX or PyTorch array.
+
+    The values of such an array may be unknown, because the function may be traced.
+    """
     library = library_of(q) if robot.mechanism.rows else None
     if library is None:
         return False

@@ -162,7 +162,8 @@ def check_places(shape: Any, *names: str) -> None:
         except (TypeError, ValueError, OverflowError):
             found = ()
         if len(found) != 3 or not all(abs(x) <= LARGEST for x in found):  # also excludes NaN
-            problem = f"{name} must be three numbers up to {LARGEST:g}, not {given!r:.60}"
+            needed = f"three numbers with absolute values of at most {LARGEST:g}"
+            problem = f"{name} must be {needed}, not {given!r:.60}"
             raise InputError("E-CONTACT-001", problem, part=type(shape).__name__)
         object.__setattr__(shape, name, found)
 
@@ -204,7 +205,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Sphere(_ClosedForm):
-    """Ball with `radius` around `center`."""
+    """Ball of radius `radius`, centered at `center`."""
 
     frame: str | None
     radius: float
@@ -231,7 +232,7 @@ class Sphere(_ClosedForm):
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance from the surface to the center of a ball, the normal, and its rate.
+        """Return distance, normal and rate of the normal for the center of a ball.
 
         Parameters
         ----------
@@ -288,7 +289,7 @@ class Capsule(_ClosedForm):
         return [(self.start, self.radius), (self.end, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance from the surface to the center of a ball, the normal, and its rate.
+        """Return distance, normal and rate of the normal for the center of a ball.
 
         Parameters
         ----------
@@ -349,7 +350,7 @@ class Box(_ClosedForm):
         ]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance from the surface to the center of a ball, the normal, and its rate.
+        """Return distance, normal and rate of the normal for the center of a ball.
 
         The nearest point is on a face, an edge or a corner; for a center inside the box, it is on a
         face.
@@ -404,7 +405,7 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance from the surface to the center of a ball, the normal, and its rate.
+        """Return distance, normal and rate of the normal for the center of a ball.
 
         Parameters
         ----------
@@ -437,8 +438,9 @@ class Ground(_ClosedForm):
 
     The function `height` must be smooth. `height` is called once, with symbols, and may use
     arithmetic and the functions of `chasles.expr`. The nearest point is found by Newton's method,
-    starting below the center of the ball. Where the ground is concave, its radius of curvature must
-    exceed the distance to that center. A compiled step uses four iterations (`TRACED`).
+    starting below the center of the ball that touches the ground. Where the ground is concave, its
+    radius of curvature must exceed the distance to that center. A compiled step uses four
+    iterations (`TRACED`).
     """
 
     height: Callable[[Number, Number], Number]
@@ -452,7 +454,7 @@ class Ground(_ClosedForm):
         try:
             height = self.height(x, y)
         except Exception as error:
-            problem = f"height failed when traced: {type(error).__name__}: {said(error)}"
+            problem = f"height(x, y) failed when traced: {type(error).__name__}: {said(error)}"
             remedy = "define it as a function of (x, y), written with functions of chasles.expr"
             raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
@@ -550,7 +552,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return the distance from a ball at the origin to points r, the normal, and its rate."""
+    """Return distance, normal and rate of the normal at points r, for a ball at the origin."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 

@@ -34,7 +34,8 @@ CLOSE = 1e-12
 about the square of the last step."""
 
 UPRIGHT = 1e-9
-"""Largest tilt (its sine) of circular edges that are treated as level, without a lowest point."""
+"""Sine of the largest tilt at which a circular edge is treated as level. A level edge has no unique
+lowest point."""
 
 PARALLEL = 1e-6
 """Sine of the largest angle at which edges are treated as parallel. For parallel straight edges,
@@ -303,7 +304,7 @@ class _Features(Meeting):
         self.size = int(self._starts[-1])
 
     def _pairs(self, over: Carrier, under: Carrier) -> polyhedra.Pairs:
-        """Return all pairs of corners, edges and faces, in the frame of the second solid."""
+        """Return all pairs of features, one from each solid, in the frame of the second solid."""
         a, b = self._solids
         a = a.moved(under.R.T @ over.R, under.back(over.o - under.o))
         found = [k.pairs(b, a).back() if k.swapped else k.pairs(a, b) for k in self.kinds]

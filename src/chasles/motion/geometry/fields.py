@@ -25,14 +25,15 @@ FAR = 1e3
 """Gap (m) that marks a missing contact."""
 
 SAME = 1e-9
-"""Tolerance (m) within which points on a field coincide or distances are equal."""
+"""Tolerance (m) within which points on a height field count as coincident, or distances as equal.
+"""
 
 SIMILAR = 1e-6
 """Tolerance for duplicate contacts: maximum difference between their positions (m) and normals."""
 
 PEAK = 0.02
-"""Sine of an angle. A corner of the field can touch a shape (it is a peak) if none of its edges
-rises toward the contact normal by more than this angle."""
+"""Sine of an angle. A corner of the height field is a peak, and can touch a shape, if none of the
+edges at this corner rises toward the contact normal by more than this angle."""
 
 CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""
@@ -300,7 +301,7 @@ class HeightField:
 
 
 def slots_on_field(body: Any) -> int:
-    """Return the number of contact slots (potential contact points) of a shape on a field."""
+    """Return the number of contact slots (potential contacts) of a shape on a height field."""
     balls = body.balls()
     if isinstance(body, Sphere | Capsule):
         return BALL * len(balls) + (PEAKS + CROSSINGS if isinstance(body, Capsule) else 0)
@@ -311,7 +312,7 @@ def slots_on_field(body: Any) -> int:
 def contacts_on_field(
     body: Any, R: np.ndarray, o: np.ndarray, field: HeightField, S: np.ndarray, s: np.ndarray
 ) -> np.ndarray:
-    """Return the contacts (n, k, 7) of a shape on a field: point, normal and gap in the world.
+    """Return contacts (n, k, 7) of a shape on a height field: point, normal and gap in the world.
 
     The number k is `slots_on_field(body)`; missing contacts have the gap `FAR`.
 
@@ -346,7 +347,7 @@ def _first(found: np.ndarray, count: int) -> np.ndarray:
 
 
 def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.ndarray:
-    """Return contacts (n, count, 7) between balls with centers c (n, 3) and the field."""
+    """Return contacts (n, count, 7) between balls with centers c (n, 3) and the height field."""
     corners, exists = field.triangles(c, radius)
     p, face = nearest_on_triangles(c[:, None], corners)
     distance = np.where(exists, np.linalg.norm(c[:, None] - p, axis=-1), FAR)

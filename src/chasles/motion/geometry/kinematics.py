@@ -325,7 +325,7 @@ class Moves(NamedTuple):
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """Return, for each point in a mask (k,), the index of the first point with equal Jacobian.
+        """Return, for each point in a mask (k,), the index of the first one with the same Jacobian.
 
         The index is -1 for points outside the mask.
         """
@@ -440,7 +440,10 @@ def _compiled(
 
 
 class Frame(NamedTuple):
-    """Motion of a frame, its acceleration (6,) for qdd = 0 (`rate`), and its Jacobian (6, nv)."""
+    """Pose and velocity of a frame (`motion`), with its acceleration and its Jacobian.
+
+    `rate` (6,) is the acceleration for qdd = 0, and `J` (6, nv) is the Jacobian.
+    """
 
     motion: Carrier
     rate: np.ndarray
@@ -500,7 +503,7 @@ def result(traced: Program, arena: Arena, given: Mapping[str, Any]) -> np.ndarra
 
 
 def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """Return the program for the centers and velocities (k, 3) of balls, in surface frames."""
+    """Return the program that computes ball centers and velocities (k, 3) in surface frames."""
     inputs, _, frames = _frames(model, balls)
     seen = [
         frames[ball.under].motion.seen(*frames[ball.over].motion.point(ball.at)) for ball in balls
@@ -513,7 +516,7 @@ def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
 
 
 def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """Return the program for gap, axes, velocity, J and bias of `Moves` at q and qd.
+    """Return the program that computes gap, axes, velocity, J and bias of `Moves` from q and qd.
 
     For surfaces without a closed form, the inputs include `distance` (k,), `normal` (k, 3) and
     the rate of the normal, `turn` (k, 3), in the surface frames.
@@ -543,7 +546,7 @@ def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class _Given(NamedTuple):
-    """Surface whose nearest point is computed outside the program, and read from its inputs."""
+    """Surface whose nearest point is computed outside the program and passed as an input."""
 
     distance: Any
     normal: Any
@@ -556,9 +559,10 @@ class _Given(NamedTuple):
 def _frames(
     model: Model, balls: Sequence[Ball]
 ) -> tuple[list[Variable], Arena, dict[str | None, Frame]]:
-    """Return the program inputs, the arena that contains them, and the frames of balls by name.
+    """Return the program inputs, the arena that contains them, and a dictionary of frames.
 
-    The inputs are q and qd, and the time if the model depends on it. The key of the world is None.
+    The inputs are q and qd, and the time if the model depends on it. The dictionary maps the frame
+    names of balls and surfaces to their motions; the name of the world is None.
     """
     arena, n = Arena(RULES), model.nv
     inputs = [Variable("q", (model.nq,)), Variable("qd", (n,)), *clock(model)]

@@ -2,9 +2,9 @@
 
 `coal` (extra `contact`) computes the direction along which two bodies are nearest, or penetrate
 least. The feature of each body in that direction is a corner, an edge or a face. The contact patch
-is a polygon. The corners of this polygon are corners of one body above the other, and points where
-edges of the two bodies cross. The points and their rates have closed forms. For two capsules,
-`coal` is not needed.
+is a polygon. The corners of this polygon are corners of one body that project onto the other body
+along this direction, and points where edges of the two bodies cross. The points and their rates
+have closed forms. For two capsules, `coal` is not needed.
 """
 
 from functools import lru_cache
@@ -52,14 +52,15 @@ direction. If one body is inside the other, this condition excludes contacts at 
 
 SAME = 1e-9
 """Tolerance for distances, relative to the size of the bodies. Points of a patch that are closer
-together are merged. A point that is closer to an edge counts as lying on the edge."""
+together than this tolerance are merged. A point within this distance of an edge counts as lying on
+the edge."""
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
-    """Raise an error if a shape is not supported as body or surface."""
+    """Raise an error if a shape is not supported as a body or as a surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
-        remedy = "a plane or ground can only be the surface, and a point only the body"
+        remedy = "pass a plane or ground only as `surface`, and a point only as `body`"
         raise ArgumentError(
             "E-CONTACT-051", f"the pair {names} is not supported", remedy, part=function
         )
@@ -98,9 +99,9 @@ def contact_points(
     list of Contact
         On a plane or a ground, there is one contact for each end of a capsule and each corner of a
         box or mesh. Each rim of a cylinder has one contact at its lowest point, which moves around
-        the rim, and `Cylinder.rim` contacts at fixed points. A ball has one contact, in closed
-        form. Other pairs support a single state and return the nearest points as a patch: one
-        point, two points of an edge, or the corners of a polygon.
+        the rim, and contacts at fixed points; their number is the attribute `Cylinder.rim`. A ball
+        has one contact, in closed form. Other pairs support a single state and return the nearest
+        points as a patch: one point, two points of an edge, or the corners of a polygon.
 
     Notes
     -----
@@ -185,7 +186,7 @@ class Outline(NamedTuple):
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
     """Return the farthest corner, edge or face of a shape along the vector m (3,).
 
-    For a capsule, the result is an edge in all directions.
+    For a capsule, the result is an edge for every m.
     """
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
@@ -267,7 +268,9 @@ def patch_contacts(
     found = [c for c in near if n is None or c.normal @ n >= ALONG]
     if not found:
         names = f"{type(body).__name__} and {type(surface).__name__}"
-        problem = f"{names} penetrate too deeply to determine where they touch"
+        problem = (
+            f"{names} penetrate each other so deeply that the contact points cannot be determined"
+        )
         raise InputError("E-CONTACT-049", problem, part="contact_points")
     least = min(c.gap for c in found) + LEVEL * size
     patch: list[Contact] = []
@@ -344,7 +347,7 @@ def _direction(
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
     """Return the contact direction from surface to body, and the nearest point on each shape.
 
-    Two capsules need no direction: the result is None and the origins of the two frames.
+    Two capsules need no direction: it is None, and the points are the origins of the two frames.
     """
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
@@ -353,7 +356,7 @@ def _direction(
     coal.distance(*_placed(surface, under), *_placed(body, over), request, found)
     n = np.array(found.normal)
     if not np.all(np.isfinite(n)):
-        problem = "the library coal found no contact normal for the two bodies"
+        problem = "the library Coal found no contact normal for the two bodies"
         raise ConvergenceError("E-CONTACT-050", problem, part="contact_points")
     return n, (np.array(found.getNearestPoint2()), np.array(found.getNearestPoint1()))
 
@@ -367,7 +370,10 @@ def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Convert a shape to a `coal` shape, with its rotation and position in the shape's frame."""
+    """Convert a shape to a `coal` shape, and return the result with its pose.
+
+    The pose is the rotation and position of the `coal` shape in the frame of the original shape.
+    """
     coal = optional("coal")
     if isinstance(shape, Box):
         return coal.Box(*shape.size), np.eye(3), np.array(shape.center)

@@ -24,13 +24,13 @@ an edge by this fraction of the size of the bodies. A contact normal may point i
 angle (rad)."""
 
 LEANS = 1e-3
-"""Largest angle (its sine) by which the edges at a corner may point into a face. Within this angle,
-the corner belongs to the contact patch."""
+"""Sine of the largest angle by which the edges at a corner may point into a face. Within this
+angle, the corner belongs to the contact patch."""
 
 PARALLEL = 1e-6
 """Sine of the largest angle between edges that are treated as parallel. Parallel edges have
-contacts only at their ends. The value is also the tolerance for the common normal of two edges in a
-patch, which must be between the normals of their faces."""
+contacts only at their ends. The common normal of two edges in a patch must lie between the normals
+of the adjacent faces; the value is also the tolerance for this condition."""
 
 ONE_WAY = 0.99
 """Features belong to one contact patch if the cosine of the angle between their normal and the
@@ -39,8 +39,8 @@ normal of the patch is at least this value."""
 ALONG = 1e-4
 """Sine e of the largest angle at which the side of a capsule is treated as parallel to an edge,
 with contacts at the ends. If the ends are a distance l apart, the true gap is smaller by up to
-(e l)^2/(8 r), about 1e-9 m. At larger angles, the capsule rocks on the edge as on a cylinder of
-radius r/e^2, and the steps must be small enough for this motion."""
+(e l)^2/(8 r), about 1e-9 m. At larger angles, the capsule rocks on the edge as if it lay on a
+cylinder of radius r/e^2, and the steps must be small enough for this motion."""
 
 
 class Solid(NamedTuple):
@@ -229,7 +229,10 @@ class Lines(NamedTuple):
         return unit(r, v - self._part(v) * self.alongs)
 
     def inside(self, c: np.ndarray) -> np.ndarray:
-        """Return distances (m,) along the edges from c to the nearer end, negative beyond it."""
+        """Return the distance along each edge from the point c to the nearer end, as an array (m,).
+
+        The distance is negative if the point lies beyond this end.
+        """
         part = self._part(c - self.starts)[..., 0]
         return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
 
@@ -253,8 +256,8 @@ class Pairs(NamedTuple):
     inside : np.ndarray
         Distance (m) from the contact point to the borders of the features, negative outside.
     outward : np.ndarray
-        Sine of the smallest angle between the contact plane and the bodies behind it; negative if a
-        body crosses the plane.
+        Sine of the smallest angle between the contact plane and the two bodies, one on each side of
+        the plane; negative if a body crosses the plane.
     normal : np.ndarray
         Contact normal, from the second body to the first.
     lack : np.ndarray
@@ -289,7 +292,7 @@ def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def on_faces(a: Solid, b: Solid) -> Pairs:
-    """Return all pairs of a corner of body a and a face of body b, both in one frame."""
+    """Return all pairs of a corner of a and a face of b, for two bodies in the same frame."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
     outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)
@@ -322,7 +325,10 @@ def side_across(axis: Solid, whole: Solid) -> Pairs:
 def _common(
     u: np.ndarray, v: np.ndarray, over: np.ndarray, under: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the common normals of pairs of edges, from second to first body, and `outward`."""
+    """Return the common normals of pairs of edges, and the values `Pairs.outward`.
+
+    The normals point from the second body to the first.
+    """
     n = cross(u, v)
     n = n / np.maximum(np.linalg.norm(n, axis=-1, keepdims=True), 1e-300)
     rises = np.concatenate([over, -under], axis=-2) @ n[..., None]
@@ -364,7 +370,7 @@ def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
 
 
 def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
-    """Return pairs with the attribute `lack` zero, because `outward` includes this tolerance."""
+    """Return pairs with the tolerance `lack` set to zero, because `outward` already includes it."""
     return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
 
 

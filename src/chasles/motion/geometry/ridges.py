@@ -3,8 +3,8 @@
 Two edges touch along their common normal n, if n is between the normals of the two triangles of the
 ridge. Together with corners on triangles and peaks under faces (`fields`), these contacts cover
 every case of two touching polyhedra. MuJoCo instead tests a shape against the prism below each
-triangle, and keeps one contact for each prism (`mjc_ConvexHField`). Therefore, a shape also touches
-the inner walls between prisms, and a flat face rests on one point for each triangle.
+triangle, and keeps one contact for each prism (`mjc_ConvexHField`). In MuJoCo, a shape therefore
+also touches the inner walls between prisms, and a flat face rests on one point for each triangle.
 """
 
 from functools import lru_cache
@@ -17,9 +17,9 @@ from chasles.motion.geometry.polyhedra import Solid, solid
 from chasles.motion.geometry.shapes import ConvexMesh
 
 FLAT = 1e-6
-"""Threshold that distinguishes ridges from flat edges and valleys. Add the unit vectors from an
-edge into its two triangles: the edge is a ridge if the downward component of the sum exceeds the
-threshold."""
+"""Threshold that distinguishes ridges from flat edges and valleys. An edge is a ridge if the sum of
+the unit vectors from the edge into its two triangles has a downward component above the threshold.
+"""
 
 TURN, LEAN = 1e-3, 0.1
 """Tolerances (sines) for the angle by which a contact normal may be outside the range between two
@@ -28,7 +28,8 @@ larger, so that edges that will touch at the end of a step are found at the begi
 """
 
 PARALLEL = 1e-3
-"""Sine of the largest angle at which edges are treated as parallel, with contacts at their ends."""
+"""Sine of the largest angle at which edges are treated as parallel. Parallel edges have contacts at
+their ends."""
 
 LARGEST = 200_000
 """Maximum number of edge pairs that are computed at once, to limit memory use."""

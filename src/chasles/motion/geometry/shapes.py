@@ -84,7 +84,7 @@ class Cylinder:
         return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance from the surface to the center of a ball, the normal, and its rate.
+        """Return distance, normal and rate of the normal for the center of a ball.
 
         The nearest point is on the side, a rim or a disc; for a center inside the cylinder, it is
         on the side or a disc.
@@ -243,7 +243,7 @@ class ConvexMesh:
         return [(place(p), 0.0) for p in self.points]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the distance from the surface to the center of a ball, the normal, and its rate.
+        """Return distance, normal and rate of the normal for the center of a ball.
 
         The nearest point is on a face, an edge or a corner; for a center inside the mesh, it is on
         a face.
@@ -288,7 +288,7 @@ class ConvexMesh:
         )
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return distances of points c (..., 3) from the nearest edge, normals, and their rates."""
+        """Return distance, normal and rate of the normal for the edge nearest to c (..., 3)."""
         start, end = np.moveaxis(self.points[self.edges], 1, 0)
         r, rate = from_segment(c[..., None, :], v[..., None, :], start, end - start)
         best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None, None]

@@ -98,7 +98,7 @@ def cone_gauss_seidel(
     Parameters
     ----------
     G : array_like, shape (..., 3 nc, 3 nc)
-        Delassus matrices; leading shapes broadcast.
+        Delassus matrices; leading dimensions broadcast.
     c : array_like, shape (..., 3 nc)
         Accelerations without contact forces (m/s2).
     mu : array_like, shape (..., nc)

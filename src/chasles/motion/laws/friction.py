@@ -42,7 +42,7 @@ from chasles.motion.solvers import (
 Array = Any
 
 REACH = 1e-13
-"""Relative tolerance: entries of G and c below this fraction of the largest count as zero."""
+"""Relative tolerance: entries of G and c below this fraction of the largest entry count as zero."""
 
 ACCURATE = 1e-10
 """Tolerance for violations of Coulomb's law, relative to the largest |c|."""
@@ -115,7 +115,7 @@ class Law(NamedTuple):
         slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
         if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
             needed = f"c ({3 * n},) and slip ({n}, 2), or with torsion c ({4 * n},), slip ({n}, 3)"
-            problem = f"for {n} contacts, give {needed}; c is {c.shape}, slip is {slip.shape}"
+            problem = f"for {n} contacts, give {needed}; got c {c.shape} and slip {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
             problem = "mu must be finite and non-negative, and slip must be finite"
@@ -159,23 +159,27 @@ class Law(NamedTuple):
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """Return the largest violation (...) of the law by f, in the units of a."""
+        """Return the largest residual (...) of the friction law for the forces f.
+
+        The residual has units of acceleration.
+        """
         return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
     def miss(self, f: np.ndarray) -> np.ndarray:
-        """Return the violation of the law by f: zero for a solution, in the units of a.
+        """Return the residual of the friction law for forces f: zero for a solution.
 
-        The violation is weight f - P(weight f - a - correction), where P is the projection
-        `allowed`, and the correction is `dilation`.
+        The residual is weight f - P(weight f - a - correction), in units of acceleration. Here, a
+        are the contact accelerations, P is the projection `allowed`, and the correction is
+        `dilation`.
         """
         scaled = self.weight * f
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the forces that `allowed` projects onto the admissible forces.
+        """Return the argument of the projection `allowed`, which yields admissible forces.
 
-        These are the scaled forces minus the accelerations `a`; in the normal component, `dilation`
-        is also subtracted.
+        The argument is the difference of the forces `scaled`, which have units of acceleration, and
+        the accelerations `a`. In the normal component, `dilation` is also subtracted.
         """
         target = scaled - a
         target[..., -1] -= self.dilation(a)
@@ -335,7 +339,7 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     If no contact slides, the forces are the solution of `cone_program`. A solution exists whenever
     contacts can be maintained, and it dissipates the most energy (Anitescu 2006). The convex law
     differs from Coulomb's law where a contact begins to slide: a_n is mu |a_t| instead of 0, so the
-    bodies separate (dilation). Sliding contacts have the friction of Coulomb's law.
+    bodies separate (dilation). At sliding contacts, friction is the same as in Coulomb's law.
 
     Examples
     --------

@@ -253,7 +253,7 @@ class Newton(_Slipping):
 
 @dataclass(frozen=True)
 class Poisson(_Slipping):
-    """Law with Coulomb friction: expansion returns e times the normal impulse of compression.
+    """Law with Coulomb friction: the normal impulse of expansion is e times that of compression.
 
     Compression ends when the normal velocity is zero. If slip stops or reverses during the impact,
     the work of the normal impulse in expansion differs from e^2 times its work in compression, and

@@ -26,7 +26,8 @@ from chasles.expr import RULES, Arena, Program, Variable
 from chasles.motion.geometry.closed_forms import applied, sqrt
 
 STEP = 0.3
-"""Step size as a fraction of the time in which slip can turn or stop; errors are about 1e-12."""
+"""Step size as a fraction of the time in which slip can stop or change direction. Errors are about
+1e-12."""
 
 STEPS = 20_000
 """Maximum number of integration steps; a few tens are typical."""
@@ -75,11 +76,14 @@ class Slip:
         return np.column_stack([np.zeros((len(self.mu), 4)), self.zeta0])
 
     def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
-        """Return the normal impulse, its work or the normal velocity (n,) in the state `path`."""
+        """Return normal impulse, work or normal velocity (n,) in the states `path` (n, 7)."""
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
-        """Return d path/dp times the slip speed, where p is the normal impulse."""
+        """Return the derivative of the states `path` (n, 7) with respect to slip time.
+
+        This derivative is d path/dp times the slip speed, where p is the normal impulse.
+        """
         slip, normal = path[:, 4:6], path[:, 6]
         rate = np.empty_like(path)
         rate[:, :2] = -self.mu[:, None] * slip
@@ -89,7 +93,7 @@ class Slip:
         return rate
 
     def follow(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Integrate from the state `path` until a quantity reaches its goal from below."""
+        """Integrate from the states `path` (n, 7) until a quantity reaches its goal from below."""
         path = path.copy()
         bent = np.flatnonzero(self._bent(path))
         crossing = np.zeros(len(path), dtype=bool)
@@ -132,7 +136,10 @@ class Slip:
         return size, s, change
 
     def _bent(self, path: np.ndarray) -> np.ndarray:
-        """Return a mask (n,) of the collisions whose slip turns significantly before it stops."""
+        """Return a mask (n,) of the collisions in which slip changes direction before it stops.
+
+        Negligible changes of direction are ignored.
+        """
         size, s, change = self._direction(path)
         turn = np.abs(s[:, 0] * change[:, 1] - s[:, 1] * change[:, 0])
         growth = np.sum(s * change, axis=1)
@@ -215,7 +222,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the normal impulse until `quantity` reaches `goal`, or infinity if it does not."""
+        """Return the normal impulse still needed for `quantity` to reach `goal`, or infinity."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]

@@ -371,10 +371,11 @@ class AzadFeatherstone(_Stateless):
     """Hertzian spring, and damping proportional to sqrt(d): f = K d^(3/2) + D d^(1/2) ddot.
 
     Here, d = -gap. The law differs from Hunt and Crossley's law in the power of d that multiplies
-    ddot. As a result, the restitution decreases with speed to the power 1/5, as measured on spheres
-    and plates. Sources: Azad and Featherstone (2010, *Modeling the contact between a rolling sphere
-    and a compliant ground plane*; 2014, *A new nonlinear model of contact normal force*, IEEE
-    Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).
+    ddot. As a result, 1 - e, where e is the coefficient of restitution, grows as the impact speed
+    to the power 1/5, as measured on spheres and plates. Sources: Azad and Featherstone (2010,
+    *Modeling the contact between a rolling sphere and a compliant ground plane*; 2014, *A new
+    nonlinear model of contact normal force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and
+    Kono (1987).
 
     Attributes
     ----------

@@ -304,8 +304,8 @@ def _part(
     """Return a program that consists of the instructions in `order`.
 
     The result has the given inputs, followed by any other inputs that these instructions use.
-    `taken` maps the index of an instruction that becomes an input to the input and the index of
-    its entry.
+    If an instruction becomes an input, `taken` maps the index of the instruction to a pair: the
+    input array, and the index of the entry in this array.
     """
     number = {k: n for n, k in enumerate(order)}
     index, code = {v: n for n, v in enumerate(inputs)}, list[Instruction]()

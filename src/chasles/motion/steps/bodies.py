@@ -173,7 +173,10 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
 
 
 def body_jacobian(model: Model, frame: str | None, q: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (6, nv) of the body of a frame about the world origin, in world axes."""
+    """Return the Jacobian (6, nv) of the body that carries a frame.
+
+    The Jacobian is in world axes, about the world origin. It is zero for the world (None).
+    """
     if frame is None:
         return zeros(6, model.nv)
     return _jacobian(model, frame, "world", q).astype(object)
@@ -235,7 +238,7 @@ def _middle(shape: Any) -> np.ndarray:
 
 
 def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return a change in angular velocity that compensates the energy error of an explicit step.
+    """Return a change in angular velocity that compensates for the energy error of explicit steps.
 
     In a step of dt seconds with angular velocity w, the gyroscopic torque would add energy.
     """

@@ -45,8 +45,9 @@ class Start(NamedTuple):
     q, v : np.ndarray
         Positions and velocities.
     steady : np.ndarray
-        Velocities v with the corrections for free joints (`stepping.Steps`). All forces accelerate
-        the robot from these velocities.
+        Velocities v, corrected for the rotation of free joints during the step (`stepping.Steps`).
+        If the step ends with velocities v1, the impulse of all forces, including velocity
+        products, is M (v1 - steady).
     """
 
     q: np.ndarray
@@ -88,8 +89,10 @@ class Inertia:
 def allowed(inertia: Inertia, start: Start, v: np.ndarray, dt: float) -> Number:
     """Return the largest allowed kinetic energy (J) after a step with end velocities v.
 
-    The impulse of all forces other than velocity products follows from the balance of momentum: it
-    is M (v - steady) plus the impulse of the velocity products.
+    This limit is the initial energy plus the work of all forces other than velocity products. By
+    the momentum balance, the impulse of these forces is M (v - steady) + dt C. Here C is the
+    vector of velocity products (Coriolis and centrifugal terms) at the start of the step. For
+    `steady`, see `Start`.
     """
     still, rate = zeros(len(v)), (1.0 / dt) * (v - start.steady)
     energy = 0.5 * dot(start.v, inertia(start.q, still, start.v))
@@ -126,7 +129,7 @@ def _slower(allowed: Number, energy: Number) -> Number:
 
 
 def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
-    """Apply the correction `brake`, computed by the function `brake`, to the velocities v."""
+    """Apply a velocity correction (the result of the function `brake`) to the velocities v."""
     along = zeros(model.nv)
     for k, at in enumerate(_roots(model).values()):
         along[at] = brake[1 + 3 * k : 4 + 3 * k]
@@ -146,7 +149,7 @@ def turns_far(model: Model, v: np.ndarray, dt: float) -> Number:
 
 
 def _roots(model: Model) -> dict[int, slice]:
-    """Return the slice of qd with the linear velocity of each free joint on the world, by body."""
+    """Return the slice of the linear velocity in qd of each body with a free joint to the world."""
     return {
         i: slice(model.velocity_slices[i].start + 3, model.velocity_slices[i].stop)
         for i in model.movers

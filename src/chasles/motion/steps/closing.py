@@ -114,7 +114,7 @@ def _dense(row: Row, size: int) -> np.ndarray:
 
 
 def _inverse_mass(M: np.ndarray, row: np.ndarray) -> Number:
-    """Return row M^-1 row': the inverse of the effective mass along the velocity `row` v."""
+    """Return r M^-1 r' for r = `row`: the inverse of the effective mass for the velocity r v."""
     return dot(row, solved(M, row, range(len(M)), None))
 
 
@@ -125,9 +125,10 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a Newton step that closes the loops, the consistent velocities, and the loop margin.
+    """Return three results: a Newton step that closes the loops, velocities, and the loop margin.
 
-    The loop margin measures the distance from a singular configuration (see `closed`).
+    The velocities satisfy the loop constraints. The loop margin measures the distance from a
+    singular configuration (see `closed`).
     """
     given: dict[str, Any] = {"q": q, "qd": v, **own}
     made = program(model, "closing_step", parameters=tuple(own))
@@ -152,9 +153,9 @@ def closed(
 ) -> tuple[np.ndarray, np.ndarray, Number]:
     """Close the loops after a displacement; return q, the velocities and the loop margin.
 
-    Only the independent entries of the velocities v are used. The loop margin is 1 where the
-    independent coordinates were chosen and 0 at a singular position (`closing_step`); the smallest
-    margin of all Newton iterations is returned.
+    Only the independent entries of the velocities v are used. The loop margin is 1 at the
+    configuration in which the independent coordinates were chosen, and 0 at a singular
+    configuration (`closing_step`). The smallest margin of all Newton iterations is returned.
     """
     integrate = program(model, "integrate")
     there = result(integrate, arena, {"q": q, "v": way})

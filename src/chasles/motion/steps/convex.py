@@ -81,7 +81,8 @@ class Problem(NamedTuple):
     inverse : np.ndarray
         Inverse of the diagonal of the mass matrix.
     scale : Number
-        Squared momentum, weighted with `inverse`, to which squared residuals are relative.
+        Square of a reference momentum, weighted with `inverse`. Squared residuals are divided by
+        this value.
     carriers : list[np.ndarray]
         Jacobians that the entries of `touches` refer to.
     touches : list[Touch]
@@ -120,7 +121,7 @@ class Refined(NamedTuple):
     gradient : np.ndarray
         Unbalanced momentum.
     residual : Number
-        Norm of the unbalanced momentum, relative to the momentum.
+        Norm of the unbalanced momentum, relative to the reference momentum (`Problem.scale`).
     pushes : list[Number]
         Normal impulses of the contact slots.
     directions : list[Number]
@@ -277,7 +278,7 @@ class Newton:
         return np.array(each, dtype=object).reshape(-1, 3)
 
     def work(self, v: np.ndarray) -> tuple[Number, Number]:
-        """Return the work of impulses, and the energy that overlaps and restitution may release.
+        """Return the work of impulses, and the energy available from overlaps and restitution.
 
         The work is evaluated at end-of-step velocities: the kinetic energy grows at most by the
         work of smooth forces plus this work (Anitescu and Potra 1997). The work is computed from
@@ -314,7 +315,7 @@ class Newton:
         return Refined(v, g, self.residual(g), pushes, directions)
 
     def residual(self, gradient: np.ndarray) -> Number:
-        """Return the norm of the unbalanced momentum, relative to the momentum."""
+        """Return the norm of the unbalanced momentum, relative to the reference momentum."""
         return sqrt(np.sum(gradient * gradient * self.p.inverse) / self.p.scale)
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:

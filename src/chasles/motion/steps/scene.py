@@ -49,9 +49,10 @@ class Scene:
 
     @cached_property
     def _few(self) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
-        """As many contact points as in `usual`, from only some corners of hulls with many corners.
+        """Contact points as in `usual`, but with convex hulls reduced to a few of their vertices.
 
-        The points differ, but they are traced much faster, and they suffice to count slots.
+        The number of points is the same, so they suffice to count slots. Their expressions are
+        built much faster.
         """
         bodies: list[Any] = []
         for pair in self.pairs:
@@ -69,7 +70,7 @@ class Scene:
 
     @cached_property
     def picks(self) -> list[int]:
-        """Number of shared slots per group of points, or [] if they are few (see `MANY`)."""
+        """Numbers of shared slots, one per group of points; [] if there are few points (`MANY`)."""
         crowded = self._few[1]
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []
@@ -85,7 +86,7 @@ class Scene:
         """Return contact points that have their own slot, and groups of points that share slots.
 
         Each point is returned with its pair. `own` contains the model parameters that are symbols.
-        `bodies` contains a body for each pair to use instead of its own.
+        `bodies`, if given, contains one shape for each pair, which replaces `pair.body`.
         """
         places = placed(self.model, q, self.pairs, own)
         found: list[tuple[Pair, Spot]] = []

@@ -85,7 +85,7 @@ class Unseen(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of input entries: `ROW` for each slot, then the smallest gap of other contacts."""
+        """Number of input entries: `ROW` per slot, and 1 for the smallest gap of other contacts."""
         return self.slots * ROW + 1
 
     @property

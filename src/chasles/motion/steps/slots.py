@@ -34,11 +34,11 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tilt of the four directions in which the lowest vertices of a convex hull are searched. The value
-is the tangent of the angle between each direction and the plane's normal."""
+"""Tilt of the four directions used to find the lowest vertices of a convex hull. The value is the
+tangent of the angle between each direction and the plane's normal."""
 
 MOST_CORNERS = 8
-"""Largest number of vertices of a convex hull that touches a plane at every vertex.
+"""Maximum number of vertices for which a convex hull on a plane has a contact point at each one.
 
 Hulls with more vertices have contact points only at the lowest vertices in four tilted directions.
 """
@@ -83,7 +83,7 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
 
 
 class Corners(NamedTuple):
-    """Some corners (n, 3) of a convex hull, instead of the hull in `hull_on_plane`."""
+    """Subset (n, 3) of the vertices of a convex hull, passed to `hull_on_plane` in its place."""
 
     points: np.ndarray
 
@@ -101,7 +101,7 @@ def normal_of(plane: Plane, under: Placed) -> np.ndarray:
 
 
 def tilted(over: Placed, normal: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the four tilted directions in which the lowest corners are searched, in hull axes.
+    """Yield the four tilted directions used to find the lowest vertices, in hull axes.
 
     `normal` is the normal of the plane in the world.
     """

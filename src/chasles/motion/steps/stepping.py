@@ -84,8 +84,8 @@ contacts amplify rounding errors in velocities, which requires a larger toleranc
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) whose momentum is added to the reference momentum of relative residuals.
-This keeps the residuals finite if the robot is at rest."""
+"""Velocity (m/s or rad/s) that sets a minimum for the reference momentum by which residuals are
+divided. The minimum keeps relative residuals finite if the robot is at rest."""
 
 CARRIED = ("point", "memory", "data")
 """Arrays passed between programs: velocities, solver state (`MEMORY`), and problem data."""
@@ -107,16 +107,17 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "h
   converge.
 - residual: largest residual of the momentum balance.
 - work: work of impulses (J).
-- excess: largest difference (J) between the work of impulses in a step and the energy that overlaps
-  and restitution may release.
+- excess: largest difference (J) between the work of impulses in a step and the energy that may be
+  released by overlaps and restitution.
 - overflow: number of steps in which some overlapping points did not act, because there were more of
   them than shared contact slots.
-- held: number of unsolved steps that converged once fixed normal impulses bounded the friction.
+- held: number of unsolved steps that converged once friction was bounded by the normal impulses of
+  an earlier iteration.
 """
 
 STATISTICS = (*EFFORT, "singular")
-"""Names of the entries of the state "effort". The entry "singular" is 1 minus the smallest loop
-margin (`closing`); the other entries are explained at `EFFORT`."""
+"""Names of the statistics in the array "effort" of the simulation state. The entry "singular" is 1
+minus the smallest loop margin (`closing`); the other entries are explained at `EFFORT`."""
 
 QUICK = 5
 """Maximum number of full Newton steps. Further iterations use a line search."""
@@ -457,11 +458,11 @@ class Steps:
 
     @property
     def _brakes(self) -> int:
-        """Size of the array that corrects fast rotations (`braking.brake`), or 0 if unused."""
+        """Size of the velocity correction for fast rotation (`braking.brake`), or 0 if unused."""
         return 0 if self._smooth is None else braking.size(self.model)
 
     def _fast(self, v: np.ndarray) -> Number:
-        """Return 1 if the velocities v after a step may need the correction of fast rotations."""
+        """Return 1 if the velocities v after a step may need to be corrected for fast rotation."""
         return 0.0 if self._smooth is None else braking.turns_far(self.model, v, self.dt)
 
     # Iterations ---------------------------------------------------------------------------------
@@ -491,7 +492,7 @@ class Steps:
         return self._late("rescue", tolerance, None)
 
     def search(self, tolerance: float = TOLERANCE, apart: Apart | None = None) -> Program:
-        """Return the program `rescue` without the correction of fast rotations (`braking`).
+        """Return the program `rescue` without the correction for fast rotation (`braking`).
 
         The program only marks the states that need this correction.
         """

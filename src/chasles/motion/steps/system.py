@@ -70,9 +70,9 @@ class System:
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        """Return the state y at the start of the step, for velocities and additional states s.
+        """Return the state y at the start of the step for given velocities.
 
-        `behind` contains s.
+        `behind` contains the additional states s.
         """
         x = [self.q[..., self.path]] if self.path else []
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
@@ -220,7 +220,7 @@ class Local(System):
         return next(iter(self._way(self.position, d)), d[..., :0])
 
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return q and qd for y, s seconds after the start of the step."""
+        """Return q and qd for the state y at a time s (seconds) after the start of the step."""
         there, speed, _ = self._placed(s, y)
         return self._with(there, y), speed
 

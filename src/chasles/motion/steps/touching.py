@@ -36,7 +36,8 @@ at which the contact sticks under its load.
 """
 
 FEW = 1
-"""Maximum number of potential contact points between two bodies with a separate Jacobian each.
+"""Maximum number of potential contact points between two bodies for which each point has its own
+Jacobian.
 
 If there are more points, they share the Jacobian of the relative motion of the bodies.
 """
@@ -172,14 +173,14 @@ class Rubbing(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """Factors on the derivatives of friction in a Newton step; 1 for an exact Jacobian.
+    """Scale factors for the derivatives of friction in a Newton step; 1 for an exact Jacobian.
 
     Attributes
     ----------
     sliding : Number
-        Factor on the derivative with respect to the sliding velocity.
+        Factor for the derivative with respect to the sliding velocity.
     push : Number
-        Factor on the derivative with respect to the normal impulse.
+        Factor for the derivative with respect to the normal impulse.
     """
 
     sliding: Number = 1.0
@@ -233,7 +234,7 @@ class Near(NamedTuple):
 
     @property
     def directions(self) -> list[Number]:
-        """Components of the sliding direction of each friction term; zero while it sticks."""
+        """Components of each friction term's sliding direction; zero while the contact sticks."""
         return [x for rub in self.rubs for x in rub.direction]
 
     @property
