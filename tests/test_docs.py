@@ -325,4 +325,5 @@ def test_benchmarks_that_pages_name_are_there() -> None:
 
 
 if __name__ == "__main__":
+    sys.path += [str(ROOT), str(ROOT / "docs")]  # as pytest and conftest.py do
     write()

@@ -86,7 +86,7 @@ def test_every_instruction_follows_its_arguments_and_is_needed():
 @pytest.mark.parametrize("rules", [RULES, {}], ids=["rules", "no rules"])
 def test_deep_expressions_need_no_recursion(rules):
     n = 100_000
-    start = time.perf_counter()
+    start = time.process_time()
 
     def outputs(x):
         y = x[0]
@@ -99,7 +99,7 @@ def test_deep_expressions_need_no_recursion(rules):
     assert program.live == 1
     assert abs(interpret(program, {"x": [1.0]})["y"][0]) < 0.01
     assert len(program.hash) == 64
-    assert time.perf_counter() - start < 20.0
+    assert time.process_time() - start < 20.0
 
 
 def test_shared_expressions_are_computed_once():

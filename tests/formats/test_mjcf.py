@@ -557,7 +557,7 @@ def test_a_compiler_that_hangs_is_stopped(
     start = time.monotonic()
     with raises("E-FILE-403"):
         chasles.load(saved(document('<include file="pipe.xml"/>')))
-    assert time.monotonic() - start < 20.0
+    assert time.monotonic() - start < 60.0
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="the system cannot stop processes")

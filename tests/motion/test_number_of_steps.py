@@ -28,10 +28,10 @@ ROBOT = chasles.robots.planar(1)
     ],
 )
 def test_simulate(given: dict[str, Any], count: str, how: dict[str, Any]) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with raises("E-MOTION-120", f"{count} steps"):
         ROBOT.simulate([0.0], [0.0], **given, **how)
-    assert time.monotonic() - began < 30.0
+    assert time.process_time() - began < 30.0
 
 
 def test_the_largest_number_of_steps_begins() -> None:
