@@ -334,7 +334,7 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
             r"--q: q has 2 numbers, but the robot has 6",
         ),
         (["puma560", "--q", "1,x,3"], r"--q: 'x' is not a number"),
-        (["puma560", "--q", "joint9=1"], r"--q: .*no joint 'joint9'.*use one of 'joint1'"),
+        (["puma560", "--q", "joint9=1"], r"--q: .*'joint9' is not a joint.*use one of 'joint1'"),
         (["puma560", "--control", "pid"], r"--control: law is 'pid'; give one of pd"),
         (
             ["puma560", "--control", "pd", "--kp", "1"],

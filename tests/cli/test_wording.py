@@ -242,7 +242,7 @@ def test_penetration_is_refused_with_a_way_out() -> None:
 
 def test_a_robot_without_shapes_cannot_stand() -> None:
     """One message: the robot needs frames that touch."""
-    said = run("simulate quadruped --ground rigid", 2)
+    said = run("simulate planar:2 --ground rigid", 2)
     assert len(said.splitlines()) == 1
     assert "E-SCENARIO-040" in said
 

@@ -142,7 +142,7 @@ def test_each_torque_has_its_own_delay(rates: bool) -> None:
         found = chasles.identify(robot, log, delay=given, include=["inertia"])  # type: ignore[arg-type]
         assert found.delay[one] == pytest.approx(0.004, abs=3e-4)
         assert found.delay[three] == pytest.approx(0.0171, abs=3e-4)
-        assert f"{three} lags behind the motion by 17" in " ".join(found.notes)
+        assert f"{three!r} relative to the positions: 17" in " ".join(found.notes)
         if rates:
             assert np.all(found.noise < (1.2 if given[one] == 0.004 else 10.0) * NOISE)
             assert found.samples < len(log["t"])  # the last torques are not in the log

@@ -238,9 +238,9 @@ def _places(
 ) -> tuple[dict[int, int], int]:
     """Return the index in memory of each value that segments share, and the size of the memory.
 
-    Values of a segment with equal lifetimes are adjacent, and their memory is reused after the last
-    segment that reads them. All segments of the same form store the same number of values;
-    values that no other segment reads are stored in the last scratch entry (key -1).
+    Within a segment, values with equal lifetimes are adjacent in memory. Their memory is reused
+    after the last segment that reads them. All segments of the same form store the same number of
+    values; values that no other segment reads are stored in the last scratch entry (key -1).
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]

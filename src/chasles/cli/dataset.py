@@ -253,7 +253,7 @@ class Job:
     def __call__(self, partition: Partition, told: Told) -> Done:
         """Compute the table of one log, unless the table exists and `overwrite` is False.
 
-        Each call of `told` passes the number of states finished since the last call.
+        `told` is called with the number of states finished since its last call.
         """
         source, target = partition
         mark = self.mark(source)

@@ -186,7 +186,7 @@ class Summary:
     def add(self, states: States, frame: int = 0) -> None:
         """Add the next states to the summary.
 
-        frame: index of the frame, in the results of these states, whose speed is summarized.
+        frame: index, in `states.velocity` and `states.acceleration`, of the frame to summarize.
         """
         t, n = states.motion.t, len(states.tau)
         total = states.kinetic + states.potential

@@ -92,18 +92,18 @@ def needs(name: str) -> list[str]:
 
 
 def among(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return a shell-completion function that lists the words with the typed prefix."""
+    """Return a shell-completion function that lists the words starting with the typed text."""
     known = tuple(dict.fromkeys(words))
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
 
 def installed(incomplete: str) -> list[str]:
-    """Return the names of installed robots with the typed prefix, for shell completion."""
+    """Return names of installed robots that start with the typed text, for shell completion."""
     return among(robot.name for robot in registry.installed())(incomplete)
 
 
 def names(incomplete: str) -> list[str]:
-    """Return the names of built-in and installed robots, but not files, with the typed prefix."""
+    """Return names of built-in and installed robots (not files) that start with the typed text."""
     return among([*robots.ROBOTS, *installed(incomplete)])(incomplete)
 
 

@@ -264,7 +264,7 @@ def _states(path: Path) -> dict[str, np.ndarray]:
     """Return the state arrays of a part file, which stores consecutive steps of the run."""
     arrays = _intact(path)
     if arrays is None:
-        problem = "this file, with part of the motion, was damaged during the run"
+        problem = "this file, which contains part of the motion, was damaged during the run"
         raise ModelError("E-CLI-037", problem, "compute this part again with --resume", file=path)
     return {n: array for n, array in arrays.items() if not n.startswith((END, MEMORY, "after"))}
 

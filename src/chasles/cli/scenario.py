@@ -10,14 +10,14 @@ Only the keys `format = "scenario"` and `robot` are required. Units are SI units
   default, contacts is "file" if the robot's file has a ground plane but no loops or couplings, and
   the scenario does not set the integrator.
 - [start]: q and qd, each as a list of all coordinates or as {joint = number}. By default q is the
-  neutral position, or the first position of a followed motion; random (a seed) sets q to a random
+  neutral position, or the first position of a reference motion; random (a seed) sets q to a random
   configuration, and keyframe (a name) sets q, qd, controls and activations. The dependent
   coordinates of closed loops are computed from the independent coordinates. A floating base without
   a given position is raised if it would penetrate a plane of `ground` or [[contact]].
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), stiffness, damping
   (one number, or one per degree of freedom), target (like q; by default the initial position) or
-  follow (a motion file), feedforward. The law "actuators" takes ctrl (constant controls) and act
-  (initial activations), each as a list of all values or as {actuator = number}.
+  follow (the file of a reference motion), feedforward. The law "actuators" takes ctrl (constant
+  controls) and act (initial activations), each as a list of all values or as {actuator = number}.
 - [disturbance]: effort (standard deviation of random joint torques, in N m or N: one number, or one
   per degree of freedom), hold (duration of each torque, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the parameters of the shape; law,

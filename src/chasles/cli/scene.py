@@ -185,7 +185,7 @@ def _standing(
 ) -> tuple[np.ndarray, dict[str, float]]:
     """Raise floating bases out of the scenario's ground; return q, and the distances (m).
 
-    Base positions from the scenario, a keyframe or a followed motion are kept. No position is
+    Base positions from the scenario, a keyframe or a reference motion are kept. No position is
     changed if the contacts of the robot's file are used, or if a loop attaches the robot to the
     world.
     """

@@ -468,7 +468,7 @@ class Convention:
         return out
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return T' (dT/dt) qd, where T maps qd to the velocities of the other library.
+        """Return T' (dT/dt) qd, where T maps qd to the library's velocities.
 
         This term of the acceleration conversion is zero at rest.
         """
@@ -635,7 +635,7 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
         problem = (
             f"{at} has type {data.kind} and normal {tuple(data.axis)}, but its x and y "
-            "coordinates match those of the library only if the normal is (0, 0, 1)"
+            f"coordinates match those of {library} only if the normal is (0, 0, 1)"
         )
         remedy = "rotate the joint's frame so that the normal is (0, 0, 1)"
         raise ModelError("E-CONVENTION-003", problem, remedy, part=library)

@@ -72,8 +72,8 @@ MAX_LINKS = 5_000
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
     """Return the supported file suffixes.
 
-    If `written` is True, formats that can only be read are excluded. If `installed` is True, only
-    the default suffixes of formats for which `registry` searches installed packages are returned.
+    If `written` is True, formats that can only be read are excluded. If `installed` is True, return
+    only the default suffix of each format that `registry` searches for in installed packages.
     """
     return tuple(
         suffix

@@ -173,8 +173,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
     """Return the group (collision or visual shapes) that contains the largest shape.
 
-    None represents a shape that could not be converted to a solid. If there is one, the result is
-    empty.
+    If a group contains None (a shape that could not be converted to a solid), the result is empty.
     """
     if any(solid is None for role in roles for solid in role):
         return ()

@@ -13,7 +13,10 @@ from chasles.model.ranges import LARGEST
 
 
 def writable(source: Description) -> tuple[Description, list[str]]:
-    """Check that a mechanism can be saved; return it as `load` reads it, and notes on changes."""
+    """Check that a mechanism can be saved, and return it as `load` would read it back.
+
+    Also return notes on the values that `load` would change, such as negative damping.
+    """
     _check_names("robot", [source])
     for what in ("link", "joint", "loop", "coupling", "rotor", "frame"):
         _check_names(what, getattr(source, f"{what}s"))

@@ -27,7 +27,7 @@ from chasles.functions.chains import Joint, Move, Slide
 STATUS, COST, COUNT, PART, MEMORY = range(5)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of the search.
 
-- STATUS: 0 (running), 1 (posture found) or 2 (given up).
+- STATUS: 0 (running), 1 (posture found) or 2 (abandoned).
 - COST: squared error in the iterative search; always 0 in this search.
 - COUNT: number of steps.
 - PART: next position of the redundant joint, as a fraction of its range.

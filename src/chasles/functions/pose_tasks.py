@@ -59,7 +59,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """Evaluate a robot function of the frame symbolically; return the result as a matrix.
+        """Return a kinematic function of the frame, such as "jacobian", as a symbolic matrix.
 
         If the time is not an input, the function is evaluated at time 0.
         """

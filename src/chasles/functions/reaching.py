@@ -77,11 +77,11 @@ a step is shorter than `SETTLED` (rad, or relative to the robot size).
 STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
 """Indices and size (MEMORY) of the array `memory`, which stores the state of a search.
 
-- STATUS: 0 (running), 1 (solved) or 2 (given up).
+- STATUS: 0 (running), 1 (solved) or 2 (abandoned).
 - COST: squared error.
 - BEFORE, EARLIER: part of the squared error that joint motions can change, one and two steps ago.
 - COUNT, MOST: number of steps so far, and maximum number of steps.
-- SHARE: maximum ratio of the squared error to EARLIER; above it, the search is given up.
+- SHARE: maximum ratio of the squared error to EARLIER; above it, the search is abandoned.
 - FIRM: for unreachable goals, ratio of an additional damping term to the norm of the error.
 - ANGLE, LENGTH: largest angular error (rad) and largest position error (m).
 """
@@ -338,9 +338,9 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """Return a step's largest relative entry, and the step.
+        """Return a step's largest entry (rad, or relative to the robot size), and the limited step.
 
-        If this entry exceeds REACH, the step is scaled down so that the entry equals REACH.
+        If this entry exceeds REACH, the step is scaled down so that its largest entry equals REACH.
         """
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
@@ -411,7 +411,7 @@ def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Nu
 
 
 def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
-    """Return the status of the search: 0 (running), 1 (solved) or 2 (given up)."""
+    """Return the status of the search: 0 (running), 1 (solved) or 2 (abandoned)."""
     slow = less_equal(2.0, memory[COUNT]) * less(memory[SHARE] * memory[EARLIER], cost)
     late = less_equal(memory[MOST], memory[COUNT] + 1.0)
     return select(less(0.0, solved), 1.0, select(less(0.0, slow + late), 2.0, 0.0))

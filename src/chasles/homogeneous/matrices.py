@@ -187,8 +187,8 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
         1e-6 times its largest entry. The tolerance for the last row is 1e-6; it is relative to the
         largest entry of the row for types whose last row mirrors the last column.
     ArgumentError
-        If the type is unknown, or is Acceleration. An acceleration array does not determine the
-        sign of the angular velocity; use `acceleration_from_array` instead.
+        If the type is unknown, or is Acceleration. An acceleration array alone does not determine
+        the sign of the angular velocity; use `acceleration_from_array` and pass the velocity too.
 
     Examples
     --------
@@ -200,8 +200,8 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     """
     if kind is Acceleration:
         problem = (
-            "an acceleration array does not determine the sign of the angular velocity; "
-            "use acceleration_from_array"
+            "an acceleration array alone does not determine the sign of the angular velocity; "
+            "use acceleration_from_array and pass the velocity too"
         )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:

@@ -50,7 +50,7 @@ class Calibrated:
     Attributes
     ----------
     robot : Robot
-        New robot with corrected joint placements, for the same joint readings q.
+        New robot with corrected joint placements, for the same measured joint positions q.
     base : ndarray, (4, 4)
         Pose of the robot's world frame in the measurement frame.
     tool : ndarray, (4, 4)
@@ -100,7 +100,7 @@ def calibrate(
     robot : Robot
         A robot without closed loops.
     q : array_like, (n, nq)
-        Joint readings (rad or m).
+        Measured joint positions (rad or m).
     poses : array_like, (n, 4, 4), optional
         Measured tool poses in the frame of the measuring device.
     points : array_like, (n, 3), optional
@@ -169,7 +169,7 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
 
 @dataclass(frozen=True)
 class Chain:
-    """Chain of joints from the world to a frame, at n joint readings.
+    """Chain of joints from the world to a frame, at n sets of measured joint positions.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Chain:
     placements : (k, 4, 4)
         Joint placements.
     motions : (k, n, 4, 4)
-        Joint transforms for each reading.
+        Joint transforms for each set of measured joint positions.
     twists
         Twist (6,) for a unit offset of each joint, in the joint's frame; None if the joint cannot
         have an offset.
@@ -193,7 +193,7 @@ class Chain:
 
     @classmethod
     def from_robot(cls, robot: Robot, q: np.ndarray, frame: str) -> "Chain":
-        """Return the chain from the world to a frame, with joint transforms at joint readings q."""
+        """Return the chain from the world to a frame, with joint transforms at the measured q."""
         names = _path(robot, frame)
         here = np.broadcast_to(np.eye(4), (len(q), 4, 4))
         links, placements, motions, twists = [], [], [], []

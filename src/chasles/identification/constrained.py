@@ -171,7 +171,7 @@ def _inequalities(
         own = own / np.linalg.norm(own @ start.map[at, at], axis=1, keepdims=True)
         if np.min(own @ within) <= 0.0:
             problem = (
-                f"the shapes of {body.name!r} do not overlap with the mirrored shapes of "
+                f"the shapes of {body.name!r} overlap too little with the mirrored shapes of "
                 "its mirror-image link"
             )
             raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")

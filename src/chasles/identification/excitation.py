@@ -43,7 +43,10 @@ MARGIN = 0.02
 samples."""
 
 TURNING = 0.05
-"""Width over which the sign of a velocity is smoothed for gradients, relative to its maximum."""
+"""Width over which the sign of a velocity is smoothed when gradients are computed.
+
+The width is relative to the velocity limit.
+"""
 
 INSIDE = 1.0 - 1e-3
 """Largest fraction of a limit that a motion may reach on the fine grid."""
@@ -192,7 +195,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty arrays of measured states, so that base parameters use only random ones."""
+    """Return empty arrays of measured states; for an open chain, `base` uses random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 

@@ -83,7 +83,7 @@ class LinearModel:
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
-        """Joints with one degree of freedom, which may have friction and similar terms."""
+        """Joints with one degree of freedom, which may have terms such as friction or damping."""
         return single_joints(self.robot)
 
     @cached_property
@@ -156,7 +156,10 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return a joint's index in qd, and its state (n samples) for terms such as friction."""
+        """Return a joint's index in qd, and its position, velocity and acceleration in n samples.
+
+        Joint terms, such as friction, are functions of this state.
+        """
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -168,7 +171,7 @@ class LinearModel:
         return tuple(self.robot.velocity_slice(joint).start for joint in joints)
 
     def rest(self, row: int) -> float:
-        """Return the speed of coordinate `row` up to which its joint is considered at rest."""
+        """Return the largest speed of coordinate `row` at which its joint is considered at rest."""
         return 0.0 if self.slowest is None else self.slowest[row]
 
     def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
@@ -320,9 +323,10 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
 def rest_velocities(
     robot: Robot, given: float | Mapping[str, float] | None, function: str
 ) -> tuple[float, ...]:
-    """Return the speed of each velocity coordinate up to which its joint is considered at rest.
+    """Return one speed threshold for each velocity coordinate.
 
-    The default is 1 % of the joint's velocity limit, but at most 0.05 rad/s or 0.005 m/s.
+    A joint is considered at rest if its speed does not exceed the threshold. The default is 1 % of
+    the joint's velocity limit, but at most 0.05 rad/s or 0.005 m/s.
     """
     if given is None:
         movers = [robot.model.bodies[i].joint for i in robot.model.movers]

@@ -136,8 +136,9 @@ class Measured:
             span = f"{low:.3g} Hz" if low == high else f"{low:.3g} to {high:.3g} Hz"
             found.append(f"velocities and accelerations: {self.smoothing}, cut-off {span}, {how}")
         for name, lags in self.lags.items():
-            what = f"{name} lags" if name else "the torques lag"
-            found.append(f"{what} behind the motion by {1e3 * float(np.mean(lags)):.2f} ms")
+            what = f"the torque or wrench {name!r}" if name else "the torques"
+            ms = 1e3 * float(np.mean(lags))
+            found.append(f"delay of {what} relative to the positions: {ms:.2f} ms")
         if self.reader.skipped.counts:
             found.append(f"skipped: {self.reader.skipped}")
         return tuple(found)
@@ -209,7 +210,7 @@ def _joined(logs: list[Log]) -> Log:
 def arrays(
     logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any, f_ext: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Any]:
-    """Compute missing derivatives and compensate delays; return q, qd, qdd, tau and f_ext."""
+    """Compute missing derivatives and correct delays; return q, qd, qdd, tau and f_ext."""
     robot = logs.reader.robot
     if t is None:
         problem = "t is missing, but is necessary to compute velocities, accelerations or delays"

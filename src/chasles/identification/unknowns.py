@@ -97,7 +97,10 @@ INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 
 
 def single_joints(robot: Robot) -> tuple[str, ...]:
-    """Return the joints with one degree of freedom, which may have friction and similar terms."""
+    """Return the joints with one degree of freedom.
+
+    Only these joints may have the terms in `TERMS`, such as armature, damping and friction.
+    """
     places = {name: robot.velocity_slice(name) for name in robot.joints}
     return tuple(name for name, at in places.items() if at.stop - at.start == 1)
 

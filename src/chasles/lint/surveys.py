@@ -70,7 +70,10 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add data that the loader omits: the place of limits, and limits with lower > upper."""
+        """Add data from the file that the loaded joint does not contain.
+
+        These data are the location of the limits in the file, and limits with lower > upper.
+        """
         raw = joints.get(whole.where)
         if raw is None:
             return whole

@@ -122,7 +122,10 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Compiled program with limits that its results must satisfy; None if no limits apply."""
+        """Compiled program, and the limits on its closure errors and margins (see `Guarded`).
+
+        The value is None if the function needs more than this one compiled program.
+        """
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -140,7 +143,7 @@ MASSLESS = 1e-13
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if a robot with loops can move without kinetic energy."""
+    """Raise an error if a robot with loops can move without moving any mass or inertia."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -154,7 +157,10 @@ def check_inertia(loops: Loops) -> None:
         moving = np.flatnonzero(motion > 0.1 * np.max(motion))
         around, names = loops.around(moving), loops.names(moving)
         place = f" in {around}" if around else ""
-        problem = f"{names}{place} can move without kinetic energy"
+        problem = (
+            f"the mass matrix is singular, because {names}{place} can move "
+            "without moving any mass or inertia"
+        )
         remedy = "add mass and inertia to one of the moving links, or armature to one of the joints"
         raise ModelError("E-LOOP-017", problem, remedy, part=loops.part)
 
@@ -234,7 +240,11 @@ class Constrained(Mechanism):
         dissipation: bool = False,
         **options: Any,
     ) -> Solver:
-        """Return a solver that calls the function `runs`; `given` are independent coordinates."""
+        """Return a solver that calls the compiled function `runs`.
+
+        `given` contains velocity coordinates that must be among the independent ones. Error
+        messages refer to the solver by `name`.
+        """
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
         if self.model.idle and self.model.source.closure is None and runs in _DIVIDING:

@@ -113,7 +113,10 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Configurations near the neutral one, with closed loops and nonsingular loop equations."""
+        """Configurations near the neutral one in which the loops are closed.
+
+        The loop equations are nonsingular in these configurations.
+        """
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:

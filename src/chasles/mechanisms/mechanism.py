@@ -119,7 +119,7 @@ class Mechanism(Named):
     """Base class of mechanisms, with the methods of a kinematic tree without closed loops."""
 
     traits: tuple[str, ...] = ()
-    """Reasons in messages why a mechanism is not a plain tree, such as "it has closed loops"."""
+    """Reasons why a mechanism is not a plain tree, such as "it has closed loops", for messages."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -169,22 +169,24 @@ class Mechanism(Named):
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the matrix that maps independent to all velocities, and the reduced mass matrix.
+        """Return the map from the independent velocities to qd, and the reduced mass matrix.
 
-        The reduced mass matrix is for the independent velocities. The loops must be closed at q.
+        Both are matrices. The reduced mass matrix is for the independent velocities. The loops must
+        be closed at q.
         `name` is the function name in error messages.
         """
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the state with closed loops and the independent coordinates and rates of q and qd.
+        """Return q and qd with new dependent entries, so that the loops are closed.
 
-        If `anywhere` is True, the state may be on any branch, not only on the one near q.
+        The independent coordinates and their rates do not change. If `anywhere` is True, the state
+        may be on any branch, not only on the one near q.
         """
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a configuration near q with closed loops; independent coordinates may change."""
+        """Return a configuration near q that closes the loops; all coordinates may change."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:

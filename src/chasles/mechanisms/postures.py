@@ -24,7 +24,7 @@ RANKED = 128
 """Number of starting configurations that are sorted by their distance to the targets."""
 
 PATIENT = 40
-"""Number of attempts with the settings `EAGER`, before the more patient settings `SLOW`."""
+"""Number of attempts with the settings `EAGER`; later attempts use `SLOW`, with more steps."""
 
 FIRMLY = 5
 """A search with n attempts uses the settings `STEADY` in the last n // FIRMLY attempts."""

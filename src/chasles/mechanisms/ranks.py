@@ -56,7 +56,11 @@ which of these motions the mechanism can follow.
 """
 
 NOTHING = 1e-12
-"""Pivots, and ratios of matrix entries to the largest entry, count as zero up to this value."""
+"""Tolerance for zeros in Gaussian elimination.
+
+A pivot counts as zero if its magnitude does not exceed this value. A matrix entry counts as zero if
+its magnitude does not exceed this value times the largest entry.
+"""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:

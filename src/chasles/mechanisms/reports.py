@@ -118,7 +118,7 @@ class Mobility(int):
         return f"; {names} cannot move" if names else ""
 
     def _off(self) -> str:
-        """Describe loops with equations that are redundant, except for rounding in the file."""
+        """List loops whose redundant equations hold only within the precision of the file."""
         words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 

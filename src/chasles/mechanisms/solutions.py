@@ -119,7 +119,10 @@ def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.nd
 
 
 def _sums(ranges: Sequence[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
-    """Yield all tuples of integers, one per range, with absolute values that add up to `total`."""
+    """Yield all tuples of integers whose absolute values add up to `total`.
+
+    Entry k of a tuple is in the range from low to high, the two numbers in `ranges[k]`.
+    """
     if not ranges:
         if not total:
             yield ()

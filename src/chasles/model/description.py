@@ -289,10 +289,16 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Smallest tolerance derived from numbers of digits; similar to manufacturing tolerances."""
+    """Smallest tolerance derived from the number of digits in a file.
+
+    It is similar to manufacturing tolerances.
+    """
 
     MOST: ClassVar = 1e-3
-    """Largest tolerance derived from numbers of digits; larger errors are not rounding errors."""
+    """Largest tolerance derived from the number of digits in a file.
+
+    Larger errors are not rounding errors.
+    """
 
     ROUNDED: ClassVar = 4
     """Number of significant digits below which the numbers in a file count as exact."""
@@ -302,7 +308,10 @@ class Precision:
 
     @property
     def counts(self) -> bool:
-        """True if the tolerance could change after the file is saved with full precision."""
+        """True if a file saved with full precision must also state the original precision.
+
+        Without this entry, the tolerance derived from the digits in the saved file could differ.
+        """
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 

@@ -96,7 +96,11 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Return values of the same structure, with `different` applied to numbers that differ."""
+    """Return `values` with new numbers wherever the numbers of the limbs differ.
+
+    All values, one for each limb (chain of bodies), have the same structure. If a number differs
+    between limbs, `different` is called with this number of every limb and returns the new numbers.
+    """
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)

@@ -45,7 +45,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return (row, column) of each entry of the packed form, or [] without a packed form."""
+        """Return (row, column) of each entry of the packed form, or [] if there is none."""
         return []
 
 

@@ -127,8 +127,8 @@ def _traced_step(
     control, why = plan.control, ""
     if follows(control):
         why = (
-            "a controller cannot be compiled if it follows a function, "
-            "or if it follows a trajectory and the robot has loops"
+            "a controller cannot be compiled if its target is a function, "
+            "or if its target is a trajectory and the robot has loops"
         )
     elif not isinstance(plan.asked, FunctionType) and not compiled:
         why = "control is an object that may have state"

@@ -110,7 +110,7 @@ def exported_step(
 
 
 def _start(robot: Machine, q: Any) -> np.ndarray:
-    """Return `q`, or by default a configuration with closed loops near the neutral one."""
+    """Return `q`, or by default a configuration near the neutral one that closes the loops."""
     mechanism = robot.mechanism
     if q is not None:
         return numbers("export: q", q, robot.model.nq).astype(float)

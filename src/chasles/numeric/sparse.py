@@ -523,7 +523,10 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """Return the matrix, the vector copied to the common batch shape, and each row's ancestors."""
+    """Return the matrix, the vector, and the ancestors of each row.
+
+    The vector is a copy, broadcast to the common batch shape of the matrix and the vector.
+    """
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):

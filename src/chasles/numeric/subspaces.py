@@ -196,7 +196,10 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
 
 
 class Constrained(NamedTuple):
-    """Acceleration a = Phi f + b of a constrained body under a force f, and constraint force."""
+    """Acceleration `a` of a constrained body, and the constraint force `force` on the body.
+
+    For a force f applied to the body, the acceleration is a = Phi f + b.
+    """
 
     a: np.ndarray
     Phi: np.ndarray

@@ -188,7 +188,10 @@ def _known_here(robot: Robot, name: str) -> str:
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return a robot whose joints are continuous or bounded as in the other library."""
+    """Return the robot with each revolute joint made continuous or bounded, as in `peer`.
+
+    `peer` is the robot loaded by the library that chasles is compared with.
+    """
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))

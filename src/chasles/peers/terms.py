@@ -16,7 +16,7 @@ from chasles.robot import Robot
 
 @dataclass(frozen=True)
 class Answers:
-    """Results of the other library at one state.
+    """Results of the library that chasles is compared with, for one state.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Term(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A state of the robot, with the results of the other library.
+    """A state of the robot, with the results of the library that chasles is compared with.
 
     Methods evaluate chasles functions uncompiled, because compiling them for all links would take
     minutes.
@@ -131,7 +131,7 @@ class Side(NamedTuple):
 
     @property
     def x(self) -> np.ndarray:
-        """Joint positions in the other library's coordinates."""
+        """Joint positions in the coordinates of the library that chasles is compared with."""
         return self.convention.to_position(self.q)
 
     def of_link(self, function: str, name: str, **options: Any) -> np.ndarray:

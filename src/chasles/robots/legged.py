@@ -2,12 +2,13 @@
 
 Limbs are defined by tables for the left side, and the right side is the mirror image. Links are
 uniform solids of plausible size and mass, with visual shapes. A dark cylinder shows the motor of
-each joint. At q = 0 all limbs hang straight down.
+each joint. Trunk and feet also have collision shapes. At q = 0 all limbs hang straight down.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import NamedTuple
 
 from chasles.mathematics.linear import Vector
@@ -128,7 +129,8 @@ def quadruped() -> Description:
     -----
     Each leg has the joints abduction (x axis), hip (y) and knee (y), in this order from the trunk.
     The legs are ordered front left, front right, rear left, rear right. The feet
-    (`front_left_foot`, ...) are links fixed to the shanks.
+    (`front_left_foot`, ...) are links fixed to the shanks. The trunk and the feet have collision
+    shapes.
 
     Examples
     --------
@@ -140,7 +142,7 @@ def quadruped() -> Description:
     trunk, toe = box(9.0, (0.40, 0.20, 0.12)), sphere(0.06, 0.02)
     links, shapes = [LinkData("trunk", trunk.inertia)], [trunk.shape("trunk")]
     joints = [JointData("floating_base", "free", None, "trunk")]
-    first, *others = _LEG_OF_QUADRUPED
+    feet, (first, *others) = list[str](), _LEG_OF_QUADRUPED
     for end, sign in (("front_", 1.0), ("rear_", -1.0)):
         x, y, z = first.at
         leg = [first._replace(at=_at(sign * x, y, z)), *others]
@@ -151,6 +153,8 @@ def quadruped() -> Description:
             links += [*limb.links, LinkData(foot, toe.inertia)]
             joints += [*limb.joints, JointData(ankle, "fixed", shank, foot, below)]
             shapes += [*limb.shapes, toe.shape(foot)]
+            feet.append(foot)
+    shapes += _touching(shapes, ["trunk", *feet])
     return Description("quadruped", tuple(links), tuple(joints), shapes=tuple(shapes))
 
 
@@ -167,7 +171,9 @@ def humanoid() -> Description:
     The order of the joints is waist (yaw, pitch), neck (yaw, pitch), left leg, right leg, left arm,
     right arm. Each leg has six joints (hip yaw, roll, pitch; knee; ankle pitch, roll). Each arm has
     seven joints (shoulder pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`,
-    `right_sole`, `left_hand`, `right_hand` and `eyes` are for contact, grasping and gaze.
+    `right_sole`, `left_hand`, `right_hand` and `eyes` are for contact, grasping and gaze. Pelvis,
+    chest, head, hands and feet have collision shapes. They can touch the environment, and the feet
+    can touch each other; all other contacts between links are excluded.
 
     Examples
     --------
@@ -190,7 +196,23 @@ def humanoid() -> Description:
     for side in ("left_", "right_"):
         frames.append(_frame(f"{side}sole", f"{side}foot", _Z * -0.08))
         frames.append(_frame(f"{side}hand", f"{side}palm", _Z * -0.1))
-    return Description("humanoid", tuple(links), tuple(joints), tuple(frames), shapes=tuple(shapes))
+    feet = ("left_foot", "right_foot")
+    touching = ("pelvis", "chest", "head", "left_palm", "right_palm", *feet)
+    shapes += _touching(shapes, touching)
+    return Description(
+        "humanoid",
+        tuple(links),
+        tuple(joints),
+        tuple(frames),
+        shapes=tuple(shapes),
+        excluded=tuple(pair for pair in combinations(touching, 2) if pair != feet),
+    )
+
+
+def _touching(shapes: Sequence[ShapeData], links: Collection[str]) -> list[ShapeData]:
+    """Return collision shapes equal to the visual shapes of some links, without their motors."""
+    solid = (shape for shape in shapes if shape.link in links and shape.color == SHELL)
+    return [replace(shape, color=None, role="collision") for shape in solid]
 
 
 class Limb(NamedTuple):

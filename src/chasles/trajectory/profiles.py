@@ -36,7 +36,8 @@ NEARLY = 1e-12
 """Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
-"""Factor by which the duration is increased repeatedly until all coordinates can match it."""
+"""Factor by which a trial duration is multiplied, once or several times, until the duration is
+possible for all coordinates."""
 
 
 def trapezoid(

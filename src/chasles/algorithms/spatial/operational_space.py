@@ -101,7 +101,7 @@ def generalized_jacobian(
     """Return the Jacobian J_i - J_0 I_0^-1 F_i at zero momentum (Featherstone 2008, example 9.4).
 
     In base coordinates, I_0 and F map the velocities of the base and the joints to the momentum I_0
-    v_0 + F qd. If the base is fixed, it does not move, so the result is J.
+    v_0 + F qd. If the base is fixed, the result is the ordinary Jacobian.
     """
     b, X, S = model.base, {}, {WORLD: Motions(())}
     Xb, Ic, J = {b: Transform.identity()}, {WORLD: RigidInertia.zero()}, {WORLD: Motions(())}

@@ -36,7 +36,7 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Return the effect of the same degree of freedom on a link further from the base.
+        """Return the effect of this degree of freedom on a link farther from the base.
 
         s and sd are the position and velocity of that link's origin relative to this body.
         """

@@ -285,7 +285,7 @@ def _unused(names: Sequence[str], lines: Sequence[str]) -> list[str]:
 
 
 def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that compute the sines and cosines of a group of angles in a loop.
+    """Return C statements that compute the sines and cosines of a group of angles in a loop.
 
     Compilers vectorize the loop.
     """
@@ -385,7 +385,7 @@ static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *
 
 
 def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
-    """Return statements that evaluate a polynomial at z.
+    """Return C statements that evaluate a polynomial at z.
 
     The coefficients start with the lowest power.
     """

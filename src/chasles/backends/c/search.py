@@ -1,10 +1,10 @@
 """C code for inverse kinematics: an iteration repeated from stored initial configurations.
 
-The iteration is a `Function` that maps a point (the configuration) and a memory (the solver state),
-with goals, weights, tolerances and a mask, to the next point and memory. The search starts at the
-caller's point, restarts from stored points in order of distance from the goals, and ends at the
-best point found. The search keeps no state and allocates no memory, and the header states the
-maximum number of iterations.
+The iteration is a `Function` that maps a configuration and a solver state, with goals, weights,
+tolerances and a mask, to the next configuration and solver state. The search starts at the caller's
+configuration, restarts from stored configurations in order of distance from the goals, and ends at
+the best configuration found. The search keeps no data between calls and allocates no memory, and
+the header states the maximum number of iterations.
 """
 
 from collections.abc import Iterable

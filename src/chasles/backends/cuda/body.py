@@ -32,7 +32,7 @@ MANY, TURNS, LONG = 100, 8, 5000
 
 - MANY: number of live values above which several orders of the results are tried.
 - TURNS: number of these orders: the original order and its cyclic shifts.
-- LONG: number of instructions from which only the original order is tried, to save time.
+- LONG: number of instructions at or above which only the original order is tried, to save time.
 """
 
 SMALL = 7
@@ -53,8 +53,8 @@ class Plan:
     """A program with fused multiply-adds, and the order in which a thread runs its instructions.
 
     - groups: group of each instruction; multiply-adds are fused only within a group.
-    - limbwise: True if the groups are limbs (-1 for the trunk), and one limb is computed after the
-      other, so that fewer values are live at the same time.
+    - limbwise: True if the groups are limbs (-1 for the trunk), and limbs are computed one after
+      another, so that fewer values are live at the same time.
     """
 
     program: Program
@@ -141,7 +141,10 @@ class Plan:
 
     @cached_property
     def angles(self) -> list[int]:
-        """Angles independent of sines and cosines; their own sines and cosines can come first."""
+        """Arguments of sines and cosines that do not themselves depend on a sine or cosine.
+
+        The sines and cosines of these angles can be computed before the rest of the program.
+        """
         depends = set()
         for k in self.order:
             if self.code[k].op in ("sin", "cos") or any(a in depends for a in self.code[k].args):
@@ -188,7 +191,10 @@ class Plan:
 
     @cached_property
     def turning_inputs(self) -> list[int]:
-        """Inputs that are terms of angles; large inputs are first reduced by multiples of 2 pi."""
+        """Inputs used only as angles of sines and cosines, or as summands of such angles.
+
+        If these inputs are large, they are first reduced by multiples of 2 pi.
+        """
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
@@ -196,7 +202,10 @@ class Plan:
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
-        """Return True if an angle is small after the inputs in its sum are reduced modulo 2 pi."""
+        """Return True if an angle is small once its inputs are reduced modulo 2 pi.
+
+        Such an angle is a sum of a few inputs and small constants.
+        """
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:

@@ -207,8 +207,8 @@ def _with_crew(
 ) -> Built:
     """Compile a kernel for crews (groups of warps that compute the same states).
 
-    All warps of a multiprocessor form one block in the form "loop", and also if each warp computes
-    its own states (`cuda.solo`).
+    If the form is "loop", or if each warp computes its own states (`cuda.solo`), all warps of a
+    multiprocessor belong to one block.
     """
     (warps, registers, *_), fits = chosen.crew.crew, chosen.fits
     solo = isinstance(chosen.crew, Solo)

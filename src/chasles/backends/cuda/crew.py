@@ -55,7 +55,7 @@ def _plan(program: Program, _hints: object, teams: int) -> Plan:
 
 
 def limbwise(program: Program) -> Plan:
-    """Return the plan of a program in which one warp computes one limb after the other."""
+    """Return the plan of a program in which one warp computes the limbs one after another."""
     return _plan(replace(program, alike=()), program.limbs, 0)
 
 
@@ -213,10 +213,10 @@ class Crew(Tiled):
             self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
 
     def _until(self) -> dict[str, int]:
-        """Return the time when a result overwrites each reusable input location.
+        """For each reusable input location, return the time at which a result overwrites it.
 
         After the last use of an input, its location may store other values until that time. The
-        time is the number of instructions before the result.
+        time is the number of instructions that run before the one that computes the result.
         """
         return {}
 

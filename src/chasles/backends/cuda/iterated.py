@@ -264,7 +264,10 @@ def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return code that lets each waiting thread begin its next step or switch to another robot."""
+    """Return CUDA statements with which the waiting threads begin the next steps of their robots.
+
+    A thread whose robot has finished all steps first switches to another robot, if any is left.
+    """
     read = [
         _copied(v.size, tile.inputs[k].start, f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from chasles.expr import Instruction
 
 MARGIN = 10
-"""Margin (number of instructions) for the case that memory slots run out (`parked`). Values already
+"""Margin (number of instructions) that applies when memory slots run out (`parked`). Values already
 in memory then leave their registers before other values, if their next use is more than `ahead`
 plus MARGIN instructions away."""
 
@@ -32,12 +32,13 @@ class Parking:
 
 @dataclass
 class Slots:
-    """Memory slots for the parked values of warps that run the same code for several limbs.
+    """Memory slots for parked values, which are stored to free their registers for other values.
 
-    These limbs have the same structure and are called twins; the number of a twin is its side
-    (`cuda.twins`). A value that differs between sides has a slot of one column for each side. A
-    value that is the same on all sides has a slot of one column, which all warps write. Such a slot
-    is reused only in a later phase, when all warps have read it.
+    Warps may run the same code for several limbs. These limbs have the same structure and are
+    called twins; the number of a twin is its side (`cuda.twins`). A value that differs between
+    sides has a slot of one column for each side. A value that is the same on all sides has a slot
+    of one column, which all warps write. Such a slot is reused only in a later phase, when all
+    warps have read it.
 
     - new: function that returns the expression for a slot with a given first column and number of
       columns. Columns are counted from 0.
@@ -87,7 +88,10 @@ class Slots:
         return self.columns >= self.most and not self._fitting(last)
 
     def _end(self, slot: str) -> int:
-        """Return the number of instructions before the result that overwrites a slot."""
+        """Return the number of instructions that precede the one whose result overwrites a slot.
+
+        If no result overwrites the slot, return `sys.maxsize`.
+        """
         return self.until.get(slot, sys.maxsize)
 
     def _fitting(self, last: int) -> list[str]:

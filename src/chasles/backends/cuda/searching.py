@@ -1,12 +1,12 @@
 """Kernels that search for configurations; each thread repeats a step to solve one problem.
 
-The step is a program that maps a point (the configuration), a memory (the solver state) and goals
-to the next point and memory, as in `llvm.search`. In the form "search", a thread works on one
-problem. When its search ends, because the problem is solved or all tries are used, the thread takes
-the next problem, so that no thread waits for its neighbors. In the form "tries", for hard problems,
-the threads of a warp work on the same problem, each from a different start (initial configuration).
-The first solution in the order of the starts is used. The result for a problem depends neither on
-its index nor on the form.
+The step is a program that maps a configuration, a solver state and goals to the next configuration
+and solver state, as in `llvm.search`. In the form "search", a thread works on one problem. When its
+search ends, because the problem is solved or all tries are used, the thread takes the next problem,
+so that no thread waits for its neighbors. In the form "tries", for hard problems, the threads of a
+warp work on the same problem, each from a different start (initial configuration). The first
+solution in the order of the starts is used. The result for a problem depends neither on its index
+nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads
@@ -28,12 +28,12 @@ BLOCK = 128
 class Searching(Threads):
     """Kernel that runs searches, with goals in shared memory and everything else in registers.
 
-    The first input and output of the step are configurations (points), the second are solver states
-    (memories). The first entry of a memory is the status of a search (0: running, 1: solved,
-    2: given up), the second is its distance from the goals. The first two inputs of the kernel are
-    the initial configurations of the first tries, and an initial memory for each try. `next` counts
-    the problems that threads have taken. `left` holds the number of hard problems, followed by
-    their indices: "search" adds problems that it does not solve, and "tries" takes them.
+    The first input and output of the step are configurations, the second are solver states. The
+    first entry of a solver state is the status of a search (0: running, 1: solved, 2: abandoned),
+    the second is its distance from the goals. The first two inputs of the kernel are the initial
+    configurations of the first tries, and an initial solver state for each try. `next` counts the
+    problems that threads have taken. `left` holds the number of hard problems, followed by their
+    indices: "search" adds problems that it does not solve, and "tries" takes them.
     """
 
     more = (

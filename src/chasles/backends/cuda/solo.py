@@ -5,7 +5,7 @@ number of instructions for all warps that are at the same place. Twice as many s
 as with crews of two warps, which share the work for 32 states (`cuda.crew`). The eight warps form
 one block and stay together.
 
-The program must be ordered so that few values are live: one limb is computed after the other.
+The program must be ordered so that few values are live: limbs are computed one after another.
 Values that do not fit in registers are parked in the tile (the shared memory of a warp) or, if the
 tile is full, in local memory.
 """
@@ -45,7 +45,7 @@ class Solo(Crew):
 
     @property
     def _arrays(self) -> tuple[list[Region], list[Region]]:
-        """Early inputs, then late inputs, whose regions also hold results (see `Solo`)."""
+        """Early inputs and late inputs; regions of late inputs also hold results (see `Solo`)."""
         arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
         late = [array for array in arrays if array[2] in self.results.values()]
         return [array for array in arrays if array not in late], late
@@ -69,7 +69,10 @@ class Solo(Crew):
         return [line.replace("const long long first", "long long first") for line in lines]
 
     def _request(self, arrays: Sequence[Region], first: str, arrived: str) -> list[str]:
-        """Return statements in which one thread requests rows of a tile, given its first state."""
+        """Return CUDA statements with which one thread requests the rows of a tile.
+
+        `first` is the index of the tile's first state, as a C expression.
+        """
         if not arrays:
             return []
         rows = f"count - ({first}) < LANES ? 0 : LANES"

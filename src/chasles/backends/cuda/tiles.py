@@ -58,7 +58,7 @@ def column(number: int, apart: int = 0) -> Place:
 
 
 class Tiled(Threads):
-    """Kernel with inputs in shared memory; in the form "rows", results are there too if they fit.
+    """Kernel that keeps inputs in shared memory, and in the form "rows" also results that fit.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES entries.
     Columns for sines and cosines follow; a sine overwrites an angle that is not needed again. Next
@@ -286,7 +286,7 @@ class Tiled(Threads):
         rows: str = "rows",
         arrived: str = "arrived",
     ) -> list[str]:
-        """Return statements in which one thread requests the rows of some inputs."""
+        """Return CUDA statements with which one thread requests the rows of some inputs."""
         lines = []
         for k, size, _ in arrays:
             whole = self._whole(k, rows)

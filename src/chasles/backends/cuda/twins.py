@@ -6,9 +6,9 @@ from 0, is called its side. The warp of each side runs the instructions with tha
 constants and results. Sharing makes the code short enough for the instruction cache of a
 multiprocessor.
 
-Instructions outside the twins are run for every side and give the same value each time. If they use
-a value of one twin, they read it from shared memory, where that twin's warp has stored it. A
-separate instruction, `TOLD`, performs this read.
+Instructions that do not belong to a twin are run for every side and give the same value each time.
+If they use a value of one twin, they read it from shared memory, where that twin's warp has stored
+it. A separate instruction, `TOLD`, performs this read.
 """
 
 import functools
@@ -223,8 +223,9 @@ class _Writer:
     def _result(self, k: int) -> _Key:
         """Return the key (`_Key`) of an output entry that is the result of instruction k.
 
-        An output outside the twins is computed by the warp of every side. It is stored only
-        after all these warps have computed it, because it may overwrite an input that they need.
+        An output that does not belong to a twin (one of several limbs with the same structure) is
+        computed by the warps of all twins. It is stored only after all these warps have computed
+        it, because it may overwrite an input that they need.
         """
         if k in self.side:
             return self.side[k][0]

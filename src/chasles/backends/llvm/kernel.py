@@ -326,7 +326,7 @@ class Owner(tuple[Any, ...]):
 
 
 def _without_code(holder: Any, name: str) -> Owner:
-    """Return an `Owner` without machine code, in which unpickling looks up the function `name`."""
+    """Return an `Owner` without machine code; unpickling uses it to look up the function `name`."""
     return Owner((None, [], holder, name, None, None, set(), None))
 
 

@@ -262,7 +262,8 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 def _reduced(w: Writer, x: str, turns: str) -> str:
     """Emit code for x - turns * pi/2; pi/2 is split into three parts for accuracy.
 
-    Without fused operations, the rounding error of the second difference is added to the third.
+    Without fused multiply-add, the third subtraction also corrects the rounding error of the
+    second.
     """
     if w.fuse:
         for part in w.element.half_pi_fused:

@@ -1,12 +1,12 @@
-"""Matrix products that follow a straight-line program, in LLVM IR; SIMD lanes hold columns.
+"""Matrix products computed after a straight-line program, in LLVM IR; SIMD lanes hold columns.
 
 For a large robot, the program computes only the factors of its results (`Staged`). This module
 writes the code that multiplies these factors, which are branch-sparse matrices. Each row of a
 product consists of a few SIMD vectors, called blocks, each with the entries of several columns. A
-block is a sum of blocks of the right factor, each multiplied by an entry of the left factor. Blocks
-that are zero are neither stored nor multiplied. A single state and a state in a batch run the same
-code. If there are few products, the lanes of a batch are states instead (`Products.spread`), with
-the same sums.
+block is a sum of blocks of the right-hand factor, each multiplied by an entry of the left-hand
+factor. Blocks that are zero are neither stored nor multiplied. A single state and a state in a
+batch run the same code. If there are few products, the lanes of a batch are states instead
+(`Products.spread`), with the same sums.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows of a product that are computed together, to load the right factor only once."""
+"""Number of rows of a product computed together, to load the right-hand factor only once."""
 
 REGISTERS = {64: 24, 32: 12}
 """Number of accumulators kept in registers, for each vector size in bytes (default: 12)."""
@@ -31,11 +31,11 @@ Block = tuple[int, int]
 """Group of columns of a result: index of the result, and index of the group (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Index in memory of each nonzero block of the right factors. Keys are (row, block)."""
+"""Index in memory of each nonzero block of the right-hand factors. Keys are (row, block)."""
 
 
 class Entry(NamedTuple):
-    """An entry of a product's left factor: index of its value in %entries, or -1 and a constant."""
+    """Entry of a product's left-hand factor: index of a value in %entries, or -1 and a constant."""
 
     place: int = -1
     constant: float = 0.0
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 ONE = Entry(constant=1.0)
 
 Rows = tuple[dict[int, Entry], ...]
-"""Nonzero entries of a product's left factor: one dictionary {column: entry} per row."""
+"""Nonzero entries of a product's left-hand factor: one dictionary {column: entry} per row."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Products:
         return tuple(rows)
 
     def _right(self, results: Sequence[int]) -> Blocks:
-        """Return the nonzero blocks of the right factor of each given result."""
+        """Return the nonzero blocks of the right-hand factor of each given result."""
         found: Blocks = {}
         for k in results:
             factor = self.staged.chains[k][-1]
@@ -245,7 +245,7 @@ class Products:
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
         """Return the LLVM function that computes a group's products except the last one.
 
-        The function stores the right factor of the last product in %ready.
+        The function stores the right-hand factor of the last product in %ready.
         """
         source, blocks = "%blocks", self._places(group)
         for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):

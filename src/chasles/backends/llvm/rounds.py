@@ -25,7 +25,7 @@ ENDS = ("done", "stop", "most", "memory")
 """Reasons why the repetition ends, indexed by the status that the machine code returns."""
 
 Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
-"""A prepared kernel, a prepared loop, or a pair: a test's name and a contiguous array of flags."""
+"""A prepared kernel, a prepared loop, or a pair (name of a test, contiguous array of flags)."""
 
 QUESTIONS = ("stop", "done")
 """Tests of an array of flags: "stop" ends the loop if any is nonzero, "done" if all are zero."""

@@ -1,12 +1,12 @@
 """Batched search for configurations; machine code repeats a kernel until each search has ended.
 
-A kernel advances a point (the configuration) and a memory (the solver state) toward goals. The
-first entry of the memory is the status of a search (0: running, 1: solved, 2: given up), the second
-is its distance from the goal. A block of searches is advanced together, one per lane of a vector. A
-solved search is replaced by the next problem. A search that is given up restarts from another
-point. When all initial configurations are used up, the search restarts once more from its best
-point. The result of a search depends only on its problem, not on its index, on other problems, or
-on the number of threads.
+A kernel advances a configuration and a solver state toward goals. The first entry of the solver
+state is the status of a search (0: running, 1: solved, 2: abandoned), the second is its distance
+from the goals. A block of searches is advanced together, one per lane of a vector. A solved search
+is replaced by the next problem. An abandoned search restarts from another initial configuration.
+When all initial configurations are used up, the search restarts once more from the best
+configuration that it has found. The result of a search depends only on its problem, not on its
+index, on other problems, or on the number of threads.
 """
 
 import ctypes
@@ -54,9 +54,10 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return the best initial configuration of each group, as indices (count, LANES).
+        """Return indices (count, LANES) of the initial configurations nearest to the goals.
 
-        For each problem, the configurations are sorted by their distance from the problem's goals.
+        The initial configurations are divided into `LANES` groups. For each problem, the nearest
+        configuration of each group is returned, in order of distance from the problem's goals.
         """
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
@@ -221,7 +222,10 @@ class Alone:
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return a function that registers this search's memory for checks, then calls `run`."""
+        """Return a function that calls `run` in debug mode, which checks memory accesses.
+
+        Before each call, it permits the machine code to access the arrays of this search.
+        """
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:

@@ -192,7 +192,7 @@ class Stream:
         self._last = ""
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Collect a vector of entries of one row, in given columns; write full cache lines."""
+        """Add a row's entries in the given columns; write each cache line once it is complete."""
         w, first = self._w, row * self._columns
         self._waiting |= {first + c: (vector, lane) for lane, c in enumerate(columns)}
         while self._made < self._vectors:

@@ -76,7 +76,7 @@ def _cell(x: Number) -> str:
 
 
 class Factor(Dense):
-    """Matrix X in the products W X and H X with a velocity W or an acceleration H."""
+    """Matrix X that can be multiplied from the left by a velocity W or an acceleration H."""
 
     __slots__ = ()
 

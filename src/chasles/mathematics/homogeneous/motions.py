@@ -97,7 +97,11 @@ class _Twist(Framed, Factor):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return this matrix X times a point P (its velocity) or matrix M (dM/dt for a pose M)."""
+        """Return the product X @ other, where X is this matrix.
+
+        If X is a velocity, X @ P is the velocity of a point P, and X @ M is the derivative dM/dt of
+        a pose M. If X is a screw, these products are per unit of the joint velocity.
+        """
         if type(other) is Vector:
             return self.w.cross(other) + self.v
         return product(self.block(), self, other)

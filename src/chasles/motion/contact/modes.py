@@ -49,8 +49,8 @@ EDGE = 1e-8
 counts as being at the bound."""
 
 SOON = 1e-3
-"""Relative distance of friction at a sticking point from its bound below which friction may be
-redistributed among the sticking points."""
+"""Relative tolerance for friction near its bound. If the friction at a sticking point is at least
+(1 - SOON) times its bound, friction may be redistributed among the sticking points."""
 
 SLOW = 1e-5
 """Tolerance (m/s or rad/s) for velocities: lower speeds count as zero. Points with a lower
@@ -261,16 +261,21 @@ def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
 def _begun(
     f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
 ) -> np.ndarray:
-    """Return the slip directions (k, 2), along `way` (k, 2) for points that start to slide."""
+    """Return the slip directions (k, 2), including those of points that start to slide.
+
+    A point in the mask `able` starts to slide if it has no slip direction and its friction is at
+    its bound. The new slip direction is the direction of the vector in `way` (k, 2).
+    """
     begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
     length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
     return np.where(begins[:, None], way / length[:, None], slip)
 
 
 def _spanned(J: np.ndarray, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return a mask (k,), True for joints in the mask `some` that active points hold at rest.
+    """Return the mask (k,) of the joints that active points hold at rest.
 
-    `J` (k, 3, n) contains the three directions of each point, in independent coordinates.
+    Joints with dry friction count as points (see `Mode`). `some` (k,) is the mask of the joints to
+    check. `J` (k, 3, n) contains the three directions of each point, in independent coordinates.
     """
     sticks = mode.active & (mu > 0.0) & ~mode.slides
     rows = np.concatenate([J[mode.active, 2], *np.swapaxes(J[sticks, :2], 0, 1)])
@@ -282,7 +287,7 @@ def _spanned(J: np.ndarray, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return a mask (k,), True for points with tension above BOUND / 2 times the largest force."""
+    """Return the mask (k,) of points with a tension above 0.5 * BOUND * (largest force)."""
     which = np.flatnonzero(mode.active)
     rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
     part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])

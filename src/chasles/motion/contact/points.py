@@ -20,8 +20,8 @@ from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.slots import MOST_CORNERS, Corners, corners_of, normal_of, tilted
 
 CLOSE = 1e-9
-"""Height difference (m) up to which corners of a hull count as equally low. The difference exceeds
-rounding errors, and the compiled program selects the lowest of these corners."""
+"""Height difference (m) up to which corners of a hull count as equally low. This tolerance exceeds
+the rounding errors of the heights; the compiled program selects the lowest of these corners."""
 
 MANY = 1000
 """Maximum number of directions for which the heights of all corners are computed at once."""
@@ -53,10 +53,10 @@ def contact_points(
 
 
 def _reduced(model: Model, pairs: Sequence[Pair], q: np.ndarray) -> list[Any]:
-    """Return the body of each pair, without the hull corners that are not lowest in any state.
+    """Return the body of each pair; hulls keep only the corners that are lowest in some state.
 
-    The program of the contact points compares all remaining corners in every state, so
-    removing the other corners makes the program much smaller. The selected points are the same.
+    The program that computes the contact points compares all corners of a hull in every state.
+    Removing the other corners makes the program much smaller. The selected points are the same.
     """
     bodies: list[Any] = [pair.body for pair in pairs]
     hulls = {k: found for k, pair in enumerate(pairs) if (found := corners_of(pair)) is not None}

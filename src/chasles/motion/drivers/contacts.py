@@ -146,7 +146,10 @@ class Slots:
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return q with the selected gaps closed; joints held by dry friction do not move."""
+        """Return q, corrected so that the gaps of the selected contacts are zero.
+
+        Joints held by dry friction do not move.
+        """
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
         shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
@@ -376,15 +379,19 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of the joints with dry friction in the form of contacts.
+        """Return a gap, a velocity and a Jacobian for each joint with dry friction.
 
-        The contact of a joint is closed while the joint is at rest, and open while it moves.
+        Each joint is treated as a contact that is closed while the joint is at rest, and open while
+        the joint moves.
         """
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
     def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
-        """Adjust `tau` so that dry friction opposes velocities of signs `signs`, not sign(qd)."""
+        """Return the torques `tau` with dry friction that opposes motion in directions `signs`.
+
+        The given `tau` contains dry friction that opposes motion in the directions sign(qd).
+        """
         if not self.names:
             return tau
         wrong = np.sign(qd)

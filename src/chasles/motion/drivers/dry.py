@@ -71,8 +71,8 @@ class Dry(Sticking):
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
         """Store the torques that hold joints at the start of a step, and update the step's error.
 
-        The error is the largest change, within the step, of the acceleration that a joint would
-        have because its dry friction is too small to keep it at rest.
+        The torque that holds a joint may exceed the dry friction of the joint. The error is the
+        largest change, within the step, of the acceleration that this excess torque causes.
         """
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:

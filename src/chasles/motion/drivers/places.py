@@ -77,10 +77,11 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return the output arrays and the final value of a state whose other values are not kept.
+        """Return output arrays for a state, and the array that will contain its final value.
 
-        On the host, the list of output arrays is empty, and the loop updates `state` in place. On
-        a GPU, every record in the output array overwrites the one before.
+        Only the final value of the state is kept. On the host, the list of output arrays is empty,
+        and the compiled loop over the steps updates `state` in place. On a GPU, every record in the
+        output array overwrites the one before.
         """
         return [], state
 

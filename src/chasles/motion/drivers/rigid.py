@@ -238,7 +238,7 @@ class RigidContact(Pace):
         return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
-        """Take the next step, with a size so small that contact points stay on their surfaces.
+        """Take a step, with a step size small enough to keep contact points on their surfaces.
 
         The step size is halved up to `HALVINGS` times. If this is not enough, the full step is
         taken.

@@ -312,9 +312,10 @@ def slots_on_field(body: Any) -> int:
 def contacts_on_field(
     body: Any, R: np.ndarray, o: np.ndarray, field: HeightField, S: np.ndarray, s: np.ndarray
 ) -> np.ndarray:
-    """Return contacts (n, k, 7) of a shape on a height field: point, normal and gap in the world.
+    """Return contacts (n, k, 7) of a shape on a height field: point, normal and gap.
 
-    The number k is `slots_on_field(body)`; missing contacts have the gap `FAR`.
+    Points and normals are in the world frame. The number k is `slots_on_field(body)`; missing
+    contacts have the gap `FAR`.
 
     `R` (n, 3, 3) and `o` (n, 3) are the axes (as columns) and origin of the shape's frame. `S` and
     `s` are those of the field's frame.

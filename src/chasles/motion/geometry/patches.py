@@ -97,11 +97,12 @@ def contact_points(
     Returns
     -------
     list of Contact
-        On a plane or a ground, there is one contact for each end of a capsule and each corner of a
-        box or mesh. Each rim of a cylinder has one contact at its lowest point, which moves around
-        the rim, and contacts at fixed points; their number is the attribute `Cylinder.rim`. A ball
-        has one contact, in closed form. Other pairs support a single state and return the nearest
-        points as a patch: one point, two points of an edge, or the corners of a polygon.
+        On a `Plane` or `Ground`, there is one contact for each end of a capsule and each corner of
+        a box or mesh. Each rim of a cylinder has one contact at its lowest point, which moves
+        around the rim, and contacts at fixed points; their number is the attribute `Cylinder.rim`.
+        A sphere has one contact with any shape, computed in closed form. Other pairs require a
+        single state, not a batch. Their contacts are the nearest points, which form a patch: one
+        point, two points of an edge, or the corners of a polygon.
 
     Notes
     -----

@@ -34,7 +34,8 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     Returns
     -------
     f : ndarray, shape (nc, 3) or (nc, 4)
-        Forces; four columns with torsion.
+        Contact forces: tangential components, then normal. With torsion, the third of the four
+        columns is the moment about the normal, divided by a length.
 
     Raises
     ------

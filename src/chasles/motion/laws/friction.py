@@ -159,18 +159,19 @@ class Law(NamedTuple):
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
-        """Return the largest residual (...) of the friction law for the forces f.
+        """Return the largest residual of the friction law for the forces f.
 
-        The residual has units of acceleration.
+        For a batch, this is an array with one residual for each state. Residuals have units of
+        acceleration.
         """
         return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
     def miss(self, f: np.ndarray) -> np.ndarray:
         """Return the residual of the friction law for forces f: zero for a solution.
 
-        The residual is weight f - P(weight f - a - correction), in units of acceleration. Here, a
-        are the contact accelerations, P is the projection `allowed`, and the correction is
-        `dilation`.
+        The residual is weight f - P(weight f - a - correction), in units of acceleration. The
+        vector a contains the contact accelerations, P is the projection `allowed`, and the
+        correction is `dilation`.
         """
         scaled = self.weight * f
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
@@ -284,7 +285,8 @@ def coulomb(
     Returns
     -------
     f : ndarray, shape (nc, 3) or (nc, 4)
-        Forces; four columns with torsion.
+        Contact forces: tangential components, then normal. With torsion, the third of the four
+        columns is the moment about the normal, divided by a length.
 
     Raises
     ------
@@ -332,7 +334,8 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     Returns
     -------
     f : ndarray, shape (nc, 3) or (nc, 4)
-        Forces; four columns with torsion.
+        Contact forces: tangential components, then normal. With torsion, the third of the four
+        columns is the moment about the normal, divided by a length.
 
     Notes
     -----

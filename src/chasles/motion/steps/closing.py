@@ -125,7 +125,7 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return three results: a Newton step that closes the loops, velocities, and the loop margin.
+    """Return a loop-closing Newton step, the joint velocities, and the loop margin.
 
     The velocities satisfy the loop constraints. The loop margin measures the distance from a
     singular configuration (see `closed`).

@@ -70,7 +70,7 @@ class Scene:
 
     @cached_property
     def picks(self) -> list[int]:
-        """Numbers of shared slots, one per group of points; [] if there are few points (`MANY`)."""
+        """Number of shared slots of each group of points; [] if there are few points (`MANY`)."""
         crowded = self._few[1]
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []

@@ -38,7 +38,7 @@ TILT = 0.05
 tangent of the angle between each direction and the plane's normal."""
 
 MOST_CORNERS = 8
-"""Maximum number of vertices for which a convex hull on a plane has a contact point at each one.
+"""Number of vertices up to which every vertex of a convex hull on a plane has a contact point.
 
 Hulls with more vertices have contact points only at the lowest vertices in four tilted directions.
 """

@@ -70,9 +70,10 @@ class System:
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
-        """Return the state y at the start of the step for given velocities.
+        """Return y = (d, v, s, x) at the start of the step, where the displacement d is zero.
 
-        `behind` contains the additional states s.
+        The velocities v are `qd`, and the additional states s are `behind`. The path-dependent
+        entries x are those of q.
         """
         x = [self.q[..., self.path]] if self.path else []
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)

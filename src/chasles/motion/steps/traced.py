@@ -90,7 +90,10 @@ class Traced(System):
         return np.split(y, np.cumsum(self._sizes))
 
     def _placed(self, d: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
-        """Return integrate(q, d); x, if given, replaces its path-dependent entries (`System`)."""
+        """Return the position integrate(q, d) after the displacement d.
+
+        If x is given, the path-dependent entries of this position are replaced by x (see `System`).
+        """
         there = self.run(program(self.model, "integrate"), q=self.q, v=d)
         there[self.path] = there[self.path] if x is None else x
         return there
