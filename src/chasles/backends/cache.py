@@ -238,7 +238,7 @@ def is_private(path: Path) -> bool:
 
 
 def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
-    """Return True if a file has the right type, this user owns it, and no other has access."""
+    """Return True if a file has the right type and only this user, its owner, has access."""
     if not hasattr(os, "geteuid"):
         own = folder.resolve().is_relative_to(Path.home().resolve())
     else:

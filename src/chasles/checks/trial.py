@@ -362,7 +362,7 @@ def _scale(model: Model, frame: str) -> np.ndarray:
 
 
 def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
-    """Return a configuration with closed loops, found by Gauss-Newton from random positions.
+    """Return a configuration that closes the loops, found by Gauss-Newton from random positions.
 
     The starting positions approach the neutral position with each attempt.
     """

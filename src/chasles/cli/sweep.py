@@ -119,7 +119,7 @@ class Sweep:
         return True
 
     def _energies(self, robot: Robot, run: int, found: Trajectory) -> tuple[np.ndarray, np.ndarray]:
-        """Return the kinetic and potential energies (n,) along a run."""
+        """Return the kinetic and potential energies (n,) at the n states of a run."""
         _, changed = self._given(run)
         if not self._shared(changed):
             return robot.kinetic_energy(found.q, found.qd), robot.potential_energy(found.q)

@@ -468,9 +468,9 @@ class Convention:
         return out
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return T' (dT/dt) qd, where T maps qd to the library's velocities.
+        """Return T' (dT/dt) qd, where T maps qd to the other library's velocities.
 
-        This term of the acceleration conversion is zero at rest.
+        T' is the transpose of T. This term of the acceleration conversion is zero at rest.
         """
         out = np.zeros_like(qd)
         for turn in self._turns:

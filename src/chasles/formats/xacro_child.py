@@ -146,7 +146,8 @@ _Loader = substitution_args.yaml.SafeLoader
 _flatten = _Loader.flatten_mapping
 
 reach: list[Path] = []
-"""Package folders that an untrusted file may read. The first is the file's own package."""
+"""Package folders from which files may be read while an untrusted xacro file is processed. The
+first folder is the package that contains the xacro file."""
 
 
 def distrust(file: str) -> None:

@@ -64,10 +64,10 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
 def unknown_bodies(
     robot: Robot, payload: str | None, symmetry: Mapping[str, str] | None
 ) -> tuple[Robot, tuple[Body, ...] | None]:
-    """Return the robot and its unknown bodies (None if all bodies are unknown).
+    """Return the robot and the bodies with unknown parameters (None if these are all bodies).
 
-    If a payload is given, it is the only unknown body. With symmetry, each pair of links is one
-    unknown body, and the second link of the returned robot has the parameters of the first.
+    If a payload is given, it is the only such body. With symmetry, each pair of links is one
+    such body, and the second link of the returned robot has the parameters of the first.
     """
     if payload is not None:
         index, pose = pose_in_link(robot, a_name("payload", payload, "identify"))

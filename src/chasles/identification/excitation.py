@@ -195,7 +195,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty arrays of measured states; for an open chain, `base` uses random states."""
+    """Return empty arrays for the measured states, which `base` ignores for an open chain."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 

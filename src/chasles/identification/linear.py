@@ -215,7 +215,7 @@ class LinearModel:
         return np.asarray(whole - np.concatenate(parts))
 
     def _inertias(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the regressor columns of the unknown bodies."""
+        """Return the regressor columns of the bodies with unknown parameters."""
         Y = np.asarray(self.robot.regressor(q, qd, qdd))
         return Y if self.map is None else Y @ self.map
 

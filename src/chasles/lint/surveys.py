@@ -70,7 +70,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add data from the file that the loaded joint does not contain.
+        """Add the data that the file gives but the loaded joint lacks.
 
         These data are the location of the limits in the file, and limits with lower > upper.
         """

@@ -124,7 +124,7 @@ class Closing:
     def guarded(self) -> Guarded | None:
         """Compiled program, and the limits on its closure errors and margins (see `Guarded`).
 
-        The value is None if the function needs more than this one compiled program.
+        The value is None for functions that do more than run a single compiled program.
         """
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):

@@ -169,11 +169,10 @@ class Mechanism(Named):
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the map from the independent velocities to qd, and the reduced mass matrix.
+        """Return the matrix G that maps independent velocities to qd, and the reduced mass matrix.
 
-        Both are matrices. The reduced mass matrix is for the independent velocities. The loops must
-        be closed at q.
-        `name` is the function name in error messages.
+        The reduced mass matrix is G' M G, where M is the mass matrix without loops. The loops must
+        be closed at q. `name` is the function name in error messages.
         """
         return np.eye(self.model.nv), self.mass_matrix(q)
 

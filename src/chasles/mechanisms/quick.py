@@ -104,7 +104,7 @@ class Quick:
         """Cached searches for targets given as plain arrays, keyed by the target frames."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
-        """Cache a search for later calls with targets of the same frames and kinds.
+        """Cache a search for later calls with the same target frames and kinds of targets.
 
         `begin` is the function that returns the initial configuration, or None.
         """

@@ -68,7 +68,7 @@ class Solution:
 
 
 def _plain(array: Any) -> np.ndarray:
-    """Convert an array of any library to NumPy."""
+    """Convert an array, such as a PyTorch tensor or a CuPy array, to a NumPy array."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
     return np.asarray(array.get() if hasattr(array, "get") else array)

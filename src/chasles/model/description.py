@@ -289,13 +289,13 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Smallest tolerance derived from the number of digits in a file.
+    """Smallest tolerance derived from the number of digits of the values in a file.
 
-    It is similar to manufacturing tolerances.
+    Typical manufacturing tolerances are of this order.
     """
 
     MOST: ClassVar = 1e-3
-    """Largest tolerance derived from the number of digits in a file.
+    """Largest tolerance derived from the number of digits of the values in a file.
 
     Larger errors are not rounding errors.
     """
@@ -310,7 +310,7 @@ class Precision:
     def counts(self) -> bool:
         """True if a file saved with full precision must also state the original precision.
 
-        Without this entry, the tolerance derived from the digits in the saved file could differ.
+        If this precision were missing, the tolerance derived from the file's digits could differ.
         """
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)

@@ -88,10 +88,11 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Return the tendons and rotors, with only the joints for which `moves` is True.
+    """Return the tendons and rotors, restricted to the joints for which `moves` is True.
 
-    `positions` contains the coordinates of the locked joints, which are added to the offsets.
-    Tendons and rotors that only locked joints move are omitted.
+    `positions` contains the coordinates of the locked joints. The constant lengths or angles that
+    these joints contribute are added to the offsets. Tendons and rotors without a remaining joint
+    are omitted, except spatial tendons, which do not change.
     """
     found, places = [], positions or {}
     for rotor in source.rotors:

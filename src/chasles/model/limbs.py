@@ -96,7 +96,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Return `values` with new numbers wherever the numbers of the limbs differ.
+    """Return `values` with every number that differs between limbs replaced.
 
     All values, one for each limb (chain of bodies), have the same structure. If a number differs
     between limbs, `different` is called with this number of every limb and returns the new numbers.

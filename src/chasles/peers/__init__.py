@@ -124,7 +124,7 @@ def compare(
     Joint orders, quaternions and floating-base velocities are converted (`chasles.conventions`).
     Terms are compared in this order: placements, masses and inertias, Jacobians, mass matrix,
     gravity and bias forces, accelerations, loops. A difference in one term causes differences in
-    later terms. Accelerations that include actuator forces are compared only with MuJoCo.
+    later terms. Accelerations computed with actuator forces are compared only with MuJoCo.
 
     Examples
     --------

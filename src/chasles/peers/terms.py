@@ -33,7 +33,7 @@ class Answers:
     loops
         Closure errors (empty without loops), or None if the library does not report them.
     machine
-        Accelerations that include actuator forces, or None if they are not computed.
+        Accelerations computed with actuator forces, or None if they are not computed.
     """
 
     poses: Mapping[str, np.ndarray]
@@ -106,7 +106,7 @@ class Term(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A state of the robot, with the results of the library that chasles is compared with.
+    """A state of the robot, and results for this state from another library, such as Pinocchio.
 
     Methods evaluate chasles functions uncompiled, because compiling them for all links would take
     minutes.

@@ -424,7 +424,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
 }
 """Programs that process one grid interval of the path, by name.
 
-Each entry is a function that computes the outputs, and a function that returns the input sizes.
+Each entry is a pair of functions: the first computes the outputs of the program, and the second
+returns the sizes of its inputs.
 """
 
 

@@ -178,7 +178,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return the Christoffel symbols to which armature contributes, including its contribution."""
+    """Return the Christoffel symbols that depend on armature, with the armature terms included."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]

@@ -36,9 +36,11 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Return the effect of this degree of freedom on a link farther from the base.
+        """Return the effect of this degree of freedom on the velocity and acceleration of a link.
 
-        s and sd are the position and velocity of that link's origin relative to this body.
+        The effect is the change for a unit change of the coordinate or of the joint velocity (see
+        `Change`). The link is farther from the base than this body. s and sd are the position and
+        velocity of the link's origin relative to this body.
         """
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)

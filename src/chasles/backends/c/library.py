@@ -37,7 +37,7 @@ class Library:
 
     - notes: lines for the header, such as the meaning of the coordinates.
     - samples: states that the test of each function uses.
-    - searches: searches for configurations that use some of these functions as steps.
+    - searches: inverse-kinematics solvers. Each solver repeats one of the functions as its step.
     - iterations: iterative steps, which have their own functions.
     """
 

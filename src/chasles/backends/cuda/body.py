@@ -53,7 +53,7 @@ class Plan:
     """A program with fused multiply-adds, and the order in which a thread runs its instructions.
 
     - groups: group of each instruction; multiply-adds are fused only within a group.
-    - limbwise: True if the groups are limbs (-1 for the trunk), and limbs are computed one after
+    - limbwise: True if the groups are limbs (-1 for the trunk), and limbs are processed one after
       another, so that fewer values are live at the same time.
     """
 
@@ -191,7 +191,7 @@ class Plan:
 
     @cached_property
     def turning_inputs(self) -> list[int]:
-        """Inputs used only as angles of sines and cosines, or as summands of such angles.
+        """Inputs used only as arguments of sines and cosines, or as terms of such arguments.
 
         If these inputs are large, they are first reduced by multiples of 2 pi.
         """
@@ -209,7 +209,7 @@ class Plan:
         return angle in self._terms
 
     def only_turns(self, k: int) -> bool:
-        """Return True if an input is used only as the angle of sines and cosines."""
+        """Return True if an input is used only as the argument of sines and cosines."""
         return (
             self.code[k].op == "input"
             and k not in self.places
@@ -382,7 +382,10 @@ class Body:
         self.name(k, self.spelled(k, operands))
 
     def turn(self, angle: int, sine: str, cosine: str) -> None:
-        """Write statements that define the sine and cosine of an angle of any size as variables."""
+        """Write statements that define two variables, the sine and the cosine of an angle.
+
+        A large angle is first reduced by multiples of 2 pi, unless this was already done.
+        """
         text = self._near.get(angle) or self.seen(angle)
         if angle not in self._near and not self.plan.is_near(angle):
             self.say(f"const real a{angle} = FAR({text}) ? brought_near({text}) : {text};")

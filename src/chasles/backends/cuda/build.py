@@ -60,7 +60,7 @@ CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate sizes of a crew (a group of warps): (number of warps, registers per thread)."""
 
 ALL, OWN, CACHE = 8, 244, 28 * 1024
-"""Limits for kernels in which each warp computes its own states (`cuda.solo`).
+"""Limits for kernels in which each warp processes its own states (`cuda.solo`).
 
 - ALL: number of warps on a multiprocessor.
 - OWN: number of registers per thread that hold values.
@@ -83,7 +83,7 @@ when registers run out, but does not wait for other warps.
 """
 
 SHARED_WORK = 1.4
-"""A crew (a group of warps that compute the same states) is used for small batches if, on average,
+"""A crew (a group of warps that process the same states) is used for small batches if, on average,
 more than this number of its warps are active."""
 
 DRIVER = 1024
@@ -205,9 +205,9 @@ class _Chosen(NamedTuple):
 def _with_crew(
     program: Program, dtype: str, architecture: str, form: Form, chosen: _Chosen
 ) -> Built:
-    """Compile a kernel for crews (groups of warps that compute the same states).
+    """Compile a kernel for crews (groups of warps that process the same states).
 
-    If the form is "loop", or if each warp computes its own states (`cuda.solo`), all warps of a
+    If the form is "loop", or if each warp processes its own states (`cuda.solo`), all warps of a
     multiprocessor belong to one block.
     """
     (warps, registers, *_), fits = chosen.crew.crew, chosen.fits
@@ -222,7 +222,7 @@ def _with_crew(
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
-    """Return the crew (group of warps that compute the same states) with the most active warps.
+    """Return the crew (group of warps that process the same states) with the most active warps.
 
     Return None if single warps are faster, or if long rows of results leave no shared memory.
     """
@@ -282,7 +282,7 @@ def _crews(
 def _solo(
     program: Program, dtype: str, architecture: str, form: Form
 ) -> tuple[tuple[Crew, int], ...]:
-    """Return the kernel in which each warp computes a tile by itself, if all live values fit.
+    """Return the kernel in which each warp processes a tile by itself, if all live values fit.
 
     Nearly all live values must fit in registers and shared memory, and the others in the cache for
     local memory.

@@ -1,6 +1,6 @@
-"""Division of a program among a crew: warps that compute the same 32 states together.
+"""Division of a program among a crew: warps that process the same 32 states together.
 
-Each warp computes some of the robot's limbs. It keeps its values in its own registers; values
+Each warp processes some of the robot's limbs. It keeps its values in its own registers; values
 exchanged between warps are kept in shared memory. The program is divided among teams
 (`cuda.division`). A team is one warp or, if limbs of the same structure share code (`cuda.twins`),
 one warp for each of these limbs.
@@ -28,7 +28,7 @@ QUARTERS = 4
 
 
 class Size(NamedTuple):
-    """Size of a crew (a group of warps that compute the same states).
+    """Size of a crew (a group of warps that process the same states).
 
     - warps: number of warps.
     - registers: number of values that a thread may keep in registers.
@@ -55,7 +55,7 @@ def _plan(program: Program, _hints: object, teams: int) -> Plan:
 
 
 def limbwise(program: Program) -> Plan:
-    """Return the plan of a program in which one warp computes the limbs one after another."""
+    """Return the plan of a program in which one warp processes the limbs one after another."""
     return _plan(replace(program, alike=()), program.limbs, 0)
 
 
@@ -357,7 +357,7 @@ class Crew(Tiled):
     def _begin_team(self, team: int) -> None:
         """Write the condition before the statements of a team of warps, and define `side`.
 
-        `side` is the index of the twin that a warp computes. Twins are limbs with the same
+        `side` is the index of the twin that a warp processes. Twins are limbs with the same
         structure; `side` is defined only if twins share code.
         """
         sides = self.twins.sides

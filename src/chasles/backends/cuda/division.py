@@ -1,9 +1,9 @@
 """Division of a program among groups of GPU threads, in phases.
 
-A crew is a group of warps that compute the same 32 states. A team is one of these warps, or one for
+A crew is a group of warps that process the same 32 states. A team is one of these warps, or one for
 each twin if limbs of the same structure (twins) share code. The limbs of a robot exchange little
-data: velocities propagate from the trunk outward, inertias and forces inward. Each team computes
-some of the limbs; the first team also computes the trunk. A team uses values from other teams only
+data: velocities propagate from the trunk outward, inertias and forces inward. Each team processes
+some of the limbs; the first team also processes the trunk. A team uses values from other teams only
 if they were computed in earlier phases, so the teams synchronize only between phases.
 """
 

@@ -1,4 +1,4 @@
-"""Kernels in which every thread computes one state by itself.
+"""Kernels in which every thread processes one state by itself.
 
 A kernel of the form "direct" reads all inputs into registers first, from arrays with any strides. A
 kernel of the form "loop" repeats a step. The outputs of a step (states) are the first inputs of the

@@ -243,7 +243,7 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
     """Return the number of states and of threads in a block, and its shared memory (bytes).
 
     With too few states to use all multiprocessors, a block has a single warp, or a single crew (a
-    group of warps that compute the same states).
+    group of warps that process the same states).
     """
     threads = built.block if count >= MANY else WARP * built.crew
     if built.stays and built.form == "loop":

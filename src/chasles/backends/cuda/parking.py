@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from chasles.expr import Instruction
 
 MARGIN = 10
-"""Margin (number of instructions) that applies when memory slots run out (`parked`). Values already
-in memory then leave their registers before other values, if their next use is more than `ahead`
-plus MARGIN instructions away."""
+"""Margin (number of instructions) for evicting values from registers when memory slots run out. A
+value that is already in memory is evicted before other values if its next use is more than `ahead`
+plus MARGIN instructions away (`parked`)."""
 
 
 @dataclass
@@ -46,7 +46,8 @@ class Slots:
     - differ: values that differ between sides.
     - phase: phase of each instruction.
     - until: time (number of instructions) at which a result overwrites a slot.
-    - most: number of columns that should suffice.
+    - most: target for the number of columns. It is exceeded only if no value that is already in
+      memory can be evicted from its register instead (`parked`).
     """
 
     new: Callable[[int, int], str]
@@ -125,7 +126,7 @@ def parked(
     - ahead: number of instructions between reading a value and using it. It hides the latency of
       the memory if few warps run at the same time.
 
-    If there are not enough slots, values that are already in memory leave their registers first.
+    If memory slots run out, values that are already in memory are evicted from registers first.
     """
     uses: dict[int, list[int]] = {}
     run = [k for k in order if code[k].op != "const" and k not in waiting]

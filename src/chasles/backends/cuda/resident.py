@@ -197,8 +197,8 @@ class _Definition(ctypes.Structure):
 class Code:
     """Machine code and method definition of the entry function (`cuda.entry`).
 
-    The code must stay loaded until the process ends, because after code is freed, LLVM may place
-    the sections of the next code too far apart.
+    The code must stay loaded until the process ends. If it were freed, LLVM might reuse its memory
+    for code that is loaded later, and place the sections of this later code too far apart.
 
     `launch` and `current_device` are the addresses of the corresponding CUDA driver functions.
     """

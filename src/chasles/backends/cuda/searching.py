@@ -30,10 +30,12 @@ class Searching(Threads):
 
     The first input and output of the step are configurations, the second are solver states. The
     first entry of a solver state is the status of a search (0: running, 1: solved, 2: abandoned),
-    the second is its distance from the goals. The first two inputs of the kernel are the initial
-    configurations of the first tries, and an initial solver state for each try. `next` counts the
-    problems that threads have taken. `left` holds the number of hard problems, followed by their
-    indices: "search" adds problems that it does not solve, and "tries" takes them.
+    the second is its distance from the goals. Each problem is tried from several initial
+    configurations. The first two inputs of the kernel are the initial configuration for the first
+    try of each problem, and an initial solver state for each try. `next` counts the problems that
+    threads have taken. `left` holds the number of hard problems, followed by their indices. A
+    kernel of the form "search" adds the problems that it does not solve to this list, and a kernel
+    of the form "tries" then works on them.
     """
 
     more = (
@@ -201,7 +203,7 @@ def around(size: int, rotations: tuple[int, ...]) -> str:
     sets invalid goals to NaN, and initializes the configurations of all problems to NaN.
 
     - table: as in `llvm.ranking`.
-    - begins: initial configurations of the first tries, if not null.
+    - begins: initial configuration for the first try of each problem, if not null.
     - rotations: offsets, in the goals, of the nine entries of each rotation matrix.
 
     "narrow" converts configurations from float32 to float64 and clamps them to limits. "look"

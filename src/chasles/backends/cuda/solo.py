@@ -1,11 +1,11 @@
-"""Programs in which each warp computes 32 states by itself, with eight warps per multiprocessor.
+"""Programs in which each warp processes 32 states by itself, with eight warps per multiprocessor.
 
 A long straight-line program is limited by instruction fetches: a multiprocessor fetches the same
-number of instructions for all warps that are at the same place. Twice as many states are in flight
-as with crews of two warps, which share the work for 32 states (`cuda.crew`). The eight warps form
-one block and stay together.
+number of instructions for all warps that are at the same place. Here, a multiprocessor has 256
+states in flight. If two warps shared the work for 32 states, as in `cuda.crew`, it would have only
+128 states in flight. The eight warps form one block and stay together.
 
-The program must be ordered so that few values are live: limbs are computed one after another.
+The program must be ordered so that few values are live: limbs are processed one after another.
 Values that do not fit in registers are parked in the tile (the shared memory of a warp) or, if the
 tile is full, in local memory.
 """
@@ -18,9 +18,9 @@ from chasles.backends.cuda.tiles import Place, Region
 
 
 class Solo(Crew):
-    """Kernel in which each warp computes its own tiles of 32 states.
+    """Kernel in which each warp processes its own tiles of 32 states.
 
-    In the form "rows", blocks stay on a multiprocessor, and each warp computes tile after tile. A
+    In the form "rows", blocks stay on a multiprocessor, and each warp processes tile after tile. A
     warp requests the rows of its next tile as soon as their region is free. An input is called late
     if its region also holds results. Its rows can be requested only when the results of the
     previous tile have been written.
@@ -45,7 +45,11 @@ class Solo(Crew):
 
     @property
     def _arrays(self) -> tuple[list[Region], list[Region]]:
-        """Early inputs and late inputs; regions of late inputs also hold results (see `Solo`)."""
+        """Input arrays in two lists: early inputs and late inputs.
+
+        The memory region of a late input also holds results. The rows of a late input are requested
+        only when the results of the previous tile have been written (see `Solo`).
+        """
         arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
         late = [array for array in arrays if array[2] in self.results.values()]
         return [array for array in arrays if array not in late], late

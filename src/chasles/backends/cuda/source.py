@@ -52,7 +52,7 @@ def source(
     - cuts: True to insert branches that keep the compiler from moving instructions far ahead.
     - most: maximum shared memory (bytes) of a warp. Outputs with rows that are too long for it are
       written as columns.
-    - crew: the group of warps that compute the same states together, if any. A `Crew` object can be
+    - crew: the group of warps that process the same states together, if any. A `Crew` object can be
       used only once.
     """
     written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)

@@ -58,15 +58,15 @@ def column(number: int, apart: int = 0) -> Place:
 
 
 class Tiled(Threads):
-    """Kernel that keeps inputs in shared memory, and in the form "rows" also results that fit.
+    """Kernel that keeps inputs in shared memory; the form "rows" also keeps results that fit there.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES entries.
     Columns for sines and cosines follow; a sine overwrites an angle that is not needed again. Next
     is a region for each output stored by rows, unless the output fits in the region of an input.
     Then come the distinct values of outputs whose rows are too long for such a region. These values
     are in columns of LANES + 1 entries, so that threads can write a column or read along a row
-    without bank conflicts. The tile ends with the list of columns in which the entries of such rows
-    are found.
+    without bank conflicts. The tile ends with a list that gives the column of each entry of a long
+    row.
     """
 
     unrolled = ""

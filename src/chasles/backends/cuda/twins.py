@@ -1,12 +1,12 @@
 """Programs in which one limb's instructions also serve its twins, limbs of the same structure.
 
 A robot's left and right leg run the same instructions (`Program.alike`) on different inputs and
-constants. Here, the instructions of the first twin are used for all twins. The number of a twin,
-from 0, is called its side. The warp of each side runs the instructions with that side's inputs,
-constants and results. Sharing makes the code short enough for the instruction cache of a
-multiprocessor.
+constants. Here, the instructions of the first twin are used for all twins. Twins are numbered from
+0; this number is the variable `side` of the generated code. The warp of each twin runs the
+instructions with that twin's inputs, constants and results. Sharing makes the code short enough for
+the instruction cache of a multiprocessor.
 
-Instructions that do not belong to a twin are run for every side and give the same value each time.
+Instructions that do not belong to a twin are run for every twin and give the same value each time.
 If they use a value of one twin, they read it from shared memory, where that twin's warp has stored
 it. A separate instruction, `TOLD`, performs this read.
 """

@@ -5,8 +5,9 @@ writes the code that multiplies these factors, which are branch-sparse matrices.
 product consists of a few SIMD vectors, called blocks, each with the entries of several columns. A
 block is a sum of blocks of the right-hand factor, each multiplied by an entry of the left-hand
 factor. Blocks that are zero are neither stored nor multiplied. A single state and a state in a
-batch run the same code. If there are few products, the lanes of a batch are states instead
-(`Products.spread`), with the same sums.
+batch run the same code. If there are few products, each lane processes one state of the batch
+instead (`Products.spread`). The terms of each sum are added in the same order, so that the results
+are bitwise identical.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +36,10 @@ Blocks = dict[tuple[int, Block], int]
 
 
 class Entry(NamedTuple):
-    """Entry of a product's left-hand factor: index of a value in %entries, or -1 and a constant."""
+    """Entry of a product's left-hand factor: a value in %entries, or a constant.
+
+    `place` is the index of the value. If `place` is -1, the entry is equal to `constant`.
+    """
 
     place: int = -1
     constant: float = 0.0

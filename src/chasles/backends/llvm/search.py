@@ -85,7 +85,7 @@ class Search:
 
         - goals: the kernel's inputs after configuration and solver state (count or 1, size). A
           single row is shared by all problems.
-        - begins (count or 1, n): initial configurations of the first tries.
+        - begins (count or 1, n): initial configuration for the first try of each problem.
         - ranks (count, k): indices in `starts` for the next tries. Later tries use the rows of
           `starts` beginning with index `others`.
         - memories: initial solver state for each try, and for the last try, which starts at the
@@ -224,7 +224,8 @@ class Alone:
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
         """Return a function that calls `run` in debug mode, which checks memory accesses.
 
-        Before each call, it permits the machine code to access the arrays of this search.
+        Before each call, the returned function registers the arrays of this search as memory that
+        the compiled search may access.
         """
         last = checked.ends(run)
 

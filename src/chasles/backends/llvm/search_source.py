@@ -21,7 +21,7 @@ Tables:
 - ins, in_rows, sizes: inputs of the problems (the first two are unused), their row strides and row
   sizes (bytes).
 - places: offset of each input in the block's memory.
-- begins, begin_row: starts of the first tries, and their row stride (bytes, one word).
+- begins, begin_row: start of each problem's first try, and the row stride (bytes, one word).
 - ranks: index of the start of each ranked try.
 - starts: all starts.
 - memories: initial solver states of all tries.

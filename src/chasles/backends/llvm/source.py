@@ -242,9 +242,9 @@ def _one(
 
 
 def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
-    """Return the function `one` for one state, which calls `batch`.
+    """Return the LLVM function `one`, which computes one state by calling `batch` with count 1.
 
-    This halves the compile time, because the program is compiled only once.
+    This call halves the compile time: LLVM compiles the program only once, as a part of `batch`.
     """
     w = target.writer()
     space, count = w.reserve(vectors), max(len(program.inputs), len(program.outputs))

@@ -49,7 +49,7 @@ def check_out(title: str, out: Any) -> None:
     """Raise an error for `out=`, because lazy results have no memory to write to."""
     if out is not None:
         problem = "out= cannot be combined with lazy arrays"
-        raise ArgumentError("E-CALL-119", problem, "omit out", part=title)
+        raise ArgumentError("E-CALL-119", problem, "do not pass `out`", part=title)
 
 
 def result_type(function: Any, types: Sequence[Any]) -> np.dtype:

@@ -158,7 +158,7 @@ def _on_gpu(function: Any, count: int) -> Target:
         gpus = jax.local_devices(backend="cuda")
         kinds = {cuda_driver.architecture(gpu.local_hardware_id) for gpu in gpus}
         if len(kinds) > 1:
-            problem = f"JAX has GPUs of several architectures ({', '.join(sorted(kinds))})"
+            problem = f"JAX uses GPUs of several architectures ({', '.join(sorted(kinds))})"
             remedy = "set CUDA_VISIBLE_DEVICES to GPUs of one architecture"
             raise UnsupportedError("E-CALL-047", problem, remedy, part=function.recipe.function)
         kernel = function.cuda.kernel

@@ -158,7 +158,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
     title = function.recipe.function
     if torch.compiler.is_compiling() or not _bare(tensors):
         problem = "out= cannot be combined with differentiation, vmap or compilation"
-        raise ArgumentError("E-CALL-052", problem, "omit out", part=title)
+        raise ArgumentError("E-CALL-052", problem, "do not pass `out`", part=title)
     outs = out if isinstance(out, tuple) else (out,)
     for target in outs:
         if target.requires_grad:

@@ -100,7 +100,7 @@ class _Twist(Framed, Factor):
         """Return the product X @ other, where X is this matrix.
 
         If X is a velocity, X @ P is the velocity of a point P, and X @ M is the derivative dM/dt of
-        a pose M. If X is a screw, these products are per unit of the joint velocity.
+        a pose M. If X is a screw, these products are per unit joint velocity.
         """
         if type(other) is Vector:
             return self.w.cross(other) + self.v

@@ -246,7 +246,11 @@ class Forces(_Columns[Force]):
 
 @dataclass(frozen=True, slots=True)
 class Transposed(Generic[V]):
-    """Transpose S' of a matrix S of motions or forces, to multiply vectors of the dual type."""
+    """Transposed matrix S', where the columns of S are motion vectors or force vectors.
+
+    A transposed motion matrix multiplies force vectors, and a transposed force matrix multiplies
+    motion vectors.
+    """
 
     columns: tuple[Any, ...]
 

@@ -217,9 +217,9 @@ def next_mode(
 ) -> tuple[Mode, np.ndarray]:
     """Return the next mode of k touching points under Coulomb's law, and forces in contact axes.
 
-    A joint at rest with dry friction also counts as a point; `bound` (k,) is its maximum friction,
-    and infinite for contact points. `problem` has three rows for each point. Raises `Infeasible`,
-    `Inconsistent` or `Indeterminate`.
+    Joints at rest with dry friction also count as points. `bound` (k,) contains the maximum
+    friction force or torque of these joints, and infinity for contact points. `problem` has three
+    rows for each point. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
     """
     u = moves.velocity[:, :2]
     speed = np.linalg.norm(u, axis=-1)

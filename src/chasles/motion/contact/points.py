@@ -20,8 +20,9 @@ from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.slots import MOST_CORNERS, Corners, corners_of, normal_of, tilted
 
 CLOSE = 1e-9
-"""Height difference (m) up to which corners of a hull count as equally low. This tolerance exceeds
-the rounding errors of the heights; the compiled program selects the lowest of these corners."""
+"""Height margin (m). A corner of a hull is a candidate for a contact point if it is at most this
+far above the lowest corner. The margin exceeds the rounding errors of the heights; the compiled
+program selects the exact lowest candidate."""
 
 MANY = 1000
 """Maximum number of directions for which the heights of all corners are computed at once."""

@@ -71,8 +71,9 @@ class Dry(Sticking):
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
         """Store the torques that hold joints at the start of a step, and update the step's error.
 
-        The torque that holds a joint may exceed the dry friction of the joint. The error is the
-        largest change, within the step, of the acceleration that this excess torque causes.
+        The torque that holds a joint may exceed the dry friction of the joint. If the joint were
+        released, the excess would accelerate it. The error is the largest change in this
+        acceleration during the step.
         """
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:

@@ -277,7 +277,7 @@ class RigidContact(Pace):
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken, start: State) -> Taken:
-        """Correct the final q and qd of a step, so that held points have not drifted.
+        """Correct the final q and qd of a step, so that points held in contact do not drift.
 
         The corrections have the smallest norm with respect to the mass matrix.
         """

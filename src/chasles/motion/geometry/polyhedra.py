@@ -1,9 +1,9 @@
 """Feature pairs of polyhedra and capsules, with their gaps and contacts.
 
 When two convex bodies just touch, the pair of touching features corresponds to a face of the
-Minkowski difference. The pair is either a corner and a face, with all edges of the corner above the
-face, or two edges whose common normal is between the normals of their faces. The gap of such a pair
-is exact, even if the features do not touch.
+Minkowski difference. The pair is either a corner (vertex) and a face, with all edges of the corner
+above the face, or two edges whose common normal is between the normals of their faces. The gap of
+such a pair is exact, even if the features do not touch.
 
 A capsule is a segment with a radius, represented as a polyhedron with one edge and no faces.
 """

@@ -35,7 +35,8 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     -------
     f : ndarray, shape (nc, 3) or (nc, 4)
         Contact forces: tangential components, then normal. With torsion, the third of the four
-        columns is the moment about the normal, divided by a length.
+        columns is the moment about the normal divided by a length, the ratio of the torsional
+        friction coefficient (m) to `mu`.
 
     Raises
     ------

@@ -286,7 +286,8 @@ def coulomb(
     -------
     f : ndarray, shape (nc, 3) or (nc, 4)
         Contact forces: tangential components, then normal. With torsion, the third of the four
-        columns is the moment about the normal, divided by a length.
+        columns is the moment about the normal divided by a length, the ratio of the torsional
+        friction coefficient (m) to `mu`.
 
     Raises
     ------
@@ -335,7 +336,8 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     -------
     f : ndarray, shape (nc, 3) or (nc, 4)
         Contact forces: tangential components, then normal. With torsion, the third of the four
-        columns is the moment about the normal, divided by a length.
+        columns is the moment about the normal divided by a length, the ratio of the torsional
+        friction coefficient (m) to `mu`.
 
     Notes
     -----

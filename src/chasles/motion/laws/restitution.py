@@ -42,7 +42,7 @@ as zero. The point cannot move along the corresponding eigenvector."""
 
 @runtime_checkable
 class ImpactLaw(Protocol):
-    """Interface of impact laws at a single contact point."""
+    """Interface that an impact law for a single contact point must implement."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         """Return the impulse at a contact point.

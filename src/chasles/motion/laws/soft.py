@@ -31,7 +31,7 @@ and the force would jump."""
 
 @runtime_checkable
 class NormalLaw(Protocol):
-    """Interface of laws for the normal force of a soft contact."""
+    """Interface that a law for the normal force of a soft contact must implement."""
 
     @property
     def states(self) -> int:

@@ -70,7 +70,10 @@ class Scene:
 
     @cached_property
     def picks(self) -> list[int]:
-        """Number of shared slots of each group of points; [] if there are few points (`MANY`)."""
+        """Number of shared slots of each group of points; [] for small problems.
+
+        In a small problem, the sum over all groups of slots times points is at most `MANY`.
+        """
         crowded = self._few[1]
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []

@@ -38,7 +38,7 @@ TILT = 0.05
 tangent of the angle between each direction and the plane's normal."""
 
 MOST_CORNERS = 8
-"""Number of vertices up to which every vertex of a convex hull on a plane has a contact point.
+"""Largest vertex count for which a convex hull on a plane has a contact point at every vertex.
 
 Hulls with more vertices have contact points only at the lowest vertices in four tilted directions.
 """

@@ -226,7 +226,10 @@ class Local(System):
         return self._with(there, y), speed
 
     def _with(self, there: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Append the additional states in y, such as those of soft surfaces, to a position."""
+        """Append additional states, such as those of soft surfaces, to the position vector `there`.
+
+        The additional states are entries of the integrator's state vector y.
+        """
         if self.behind is None:
             return there
         n = 2 * self.nv
