@@ -92,6 +92,8 @@ class Outcome:
         if self.agrees or not self.read:
             return ""
         first, cause = self.found["first"], self.found["cause"]
+        if cause.startswith("unsupported"):
+            return str(cause)
         parts = re.findall(r"(?:link|joint) '[^']*'", f"{first} {cause}")
         notes = [note for note in self.found["notes"] if any(part in note for part in parts)]
         notes.sort(key=lambda note: note not in cause)  # what the comparison cites comes first

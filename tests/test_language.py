@@ -50,7 +50,7 @@ ALLOWED = {
     "mobility, freedoms Degrees of freedom": "the name of an attribute",
     "freedoms Names of": "the name of an attribute",
     "others: beside(state) of each": "the name of a function",
-    "freedoms must be": "the name of an argument",
+    "`freedoms` must be": "the name of an argument",
     "freedoms : sequence of": "the name of an argument",
     "beside : Robot, optional": "the name of an argument",
 }

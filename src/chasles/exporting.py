@@ -135,7 +135,9 @@ def export(
     check_robot("export", robot)
     names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
     if not names:
-        problem = "functions is empty; pass at least one function name, such as 'inverse_dynamics'"
+        problem = (
+            "`functions` is empty; pass at least one function name, such as 'inverse_dynamics'"
+        )
         raise InputError("E-EXPORT-001", problem, part="export")
     _check_dtype(dtype)
     for name in names:
@@ -206,7 +208,7 @@ def export_program(
 
 def _check_dtype(dtype: str) -> None:
     if dtype not in NUMBERS:
-        problem = f"dtype must be {' or '.join(map(repr, NUMBERS))}, not {dtype!r}"
+        problem = f"`dtype` must be {' or '.join(map(repr, NUMBERS))}, not {dtype!r}"
         raise InputError("E-EXPORT-002", problem, part="export")
 
 

@@ -243,7 +243,7 @@ def _workers(address: str) -> int:
 
         return int(CPU_COUNT)
     if not count.isdecimal() or not 0 < int(count) <= MOST:
-        problem = f"{address!r:.80} does not specify a number of worker processes from 1 to {MOST}"
+        problem = f"the number of worker processes in {address!r:.80} must be from 1 to {MOST}"
         remedy = "use local:N for N worker processes, or local for one per processor"
         raise InputError("E-CLUSTER-005", problem, remedy)
     return int(count)

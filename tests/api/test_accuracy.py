@@ -85,7 +85,7 @@ def far(distance: float) -> chasles.Robot:
 def test_far_frames_are_noted() -> None:
     (note,) = about_digits(far(1000.0))
     assert note == (
-        "link 'link1': its center of mass is 1000 radii of gyration from its joint, which can cost "
+        "link 'link1': the center of mass is 1000 radii of gyration from the joint, which can cost "
         "6 of 16 digits; move the joint's frame closer to the center of mass, or check the units "
         "of the inertia"
     )

@@ -221,5 +221,5 @@ def test_simulate_on_the_device() -> None:
     assert np.array_equal(np.concatenate([first.q, rest.q], axis=1), stays.q)
     with pytest.raises(chasles.ModelError, match="cannot be compiled"):
         ARM.simulate(q, qd, duration=0.02, integrator="dopri5", device="cuda")
-    with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda'"):
+    with pytest.raises(ValueError, match="`device` must be 'cpu' or 'cuda'"):
         ARM.simulate(q, qd, duration=0.02, device="tpu")

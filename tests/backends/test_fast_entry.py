@@ -163,11 +163,11 @@ def test_what_out_must_be() -> None:
     """The errors say what is wrong, name the function, and leave `out` alone."""
     forces = subject("forces")
     for out, kind, part in (
-        (frozen(np.zeros(6)), ValueError, "out is read-only"),
-        (np.zeros(5), ValueError, "out must have shape (6,), not (5,)"),
-        (np.zeros((6, 1)), ValueError, "out must have shape (6,), not (6, 1)"),
-        (np.zeros(6, complex), TypeError, "out must have dtype float64, not complex128"),
-        ([0.0] * 6, TypeError, "out must be a NumPy array, not list"),
+        (frozen(np.zeros(6)), ValueError, "`out` is read-only"),
+        (np.zeros(5), ValueError, "`out` must have shape (6,), not (5,)"),
+        (np.zeros((6, 1)), ValueError, "`out` must have shape (6,), not (6, 1)"),
+        (np.zeros(6, complex), TypeError, "`out` must have dtype float64, not complex128"),
+        ([0.0] * 6, TypeError, "`out` must be a NumPy array, not list"),
     ):
         found = both(forces, forces.some(), {"out": out})
         assert issubclass(found[0], kind)

@@ -144,7 +144,7 @@ def test_wrong_arrays() -> None:
         gpu(cupy.asarray(q[:, :5]), cupy.asarray(qd), cupy.asarray(qdd))
     with pytest.raises(ValueError, match="do not broadcast"):
         gpu(cupy.asarray(q[:2]), cupy.asarray(qd), cupy.asarray(qdd))
-    with pytest.raises(ValueError, match="out must have shape"):
+    with pytest.raises(ValueError, match="`out` must have shape"):
         gpu(*map(cupy.asarray, (q, qd, qdd)), out=cupy.empty((2, 6)))
 
 

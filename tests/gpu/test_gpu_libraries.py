@@ -161,10 +161,12 @@ def test_torch_out() -> None:
         same(out, right)
     given = tensors(arrays)
     with pytest.raises(
-        ValueError, match="out is on cpu, but q is on cuda:0; move the tensors to one device"
+        ValueError, match="`out` is on cpu, but q is on cuda:0; move the tensors to one device"
     ):
         INVERSE(*given, out=torch.empty(5, 4, 6, dtype=torch.float64))
-    with pytest.raises(TypeError, match=r"out must have dtype torch\.float64, not torch\.float32"):
+    with pytest.raises(
+        TypeError, match=r"`out` must have dtype torch\.float64, not torch\.float32"
+    ):
         INVERSE(*given, out=torch.empty(5, 4, 6, device="cuda"))
     with pytest.raises(RuntimeError, match="single memory location"):
         INVERSE(*given, out=torch.empty(6, dtype=torch.float64, device="cuda").expand(5, 4, 6))

@@ -162,7 +162,9 @@ EXAMPLES: dict[str, Example] = {
     "unknown-link": Example(
         arm(more=joint("wrist", "tip", "hand")), "joint 'wrist'", 7, "no child link 'hand'"
     ),
-    "unconnected": Example(arm(more=link("loose")), "link 'loose'", 7, "no joint connects it"),
+    "unconnected": Example(
+        arm(more=link("loose")), "link 'loose'", 7, "no joint connects the link"
+    ),
     "reference": Example(
         arm(more='<transmission name="drive"><joint name="knee"/></transmission>'),
         "transmission 'drive'",
@@ -185,7 +187,7 @@ EXAMPLES: dict[str, Example] = {
         arm(limit=LIMIT + '<mimic joint="shoulder" multiplier="-1"/>'),
         "joint 'elbow'",
         6,
-        "from -2 to 1, but its limits are -1 to 2",
+        "from -2 to 1, but the limits are -1 to 2",
     ),
     "loop": Example(
         FOUR_BAR.format(length=5.0), "loops 'd'", 0, "no configuration was found", ".toml"
@@ -206,7 +208,7 @@ EXAMPLES: dict[str, Example] = {
         arm(inertial(0.01, 1e-5, 8e-5, 8e-5) + SHAPE.format("")), "link 'tip'", 4, "3e+03 cm3"
     ),
     "slender": Example(
-        arm(inertial(1, 4.0001e-4, 0.1604, 0.1608)), "link 'tip'", 4, "match a box of 1.39 m by"
+        arm(inertial(1, 4.0001e-4, 0.1604, 0.1608)), "link 'tip'", 4, "match a box 1.39 m long"
     ),
     "far-frame": Example(
         arm(inertial(1, 1e-4, 1e-4, 1e-4, "0.5 0 0")), "link 'tip'", 4, "41 radii of gyration"

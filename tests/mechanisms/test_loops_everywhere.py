@@ -178,7 +178,7 @@ def mixed(s: State) -> None:
 
 def driving(s: State) -> None:
     """Beside the forces of the loops, which must be said; `test_time_in_loops` has them."""
-    refused(lambda s: ROBOT.driving_forces(s.q, s.qd, s.qdd), "pass multipliers, the second")(s)
+    refused(lambda s: ROBOT.driving_forces(s.q, s.qd, s.qdd), "pass `multipliers`, the second")(s)
     assert ROBOT.driving_forces(s.q, s.qd, s.qdd, np.zeros(ROBOT.model.loop_rows)).shape == (0,)
 
 

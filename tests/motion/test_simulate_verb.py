@@ -315,7 +315,7 @@ def test_options_in_groups() -> None:
     same(go(dt=None, stepping=Stepping(dt=1e-4)), go())
     same(go(control=None, loads=Loads(HOLD)), go())
     same(go(stepping=None), go())
-    with pytest.raises(TypeError, match=r"output must be an instance of Output"):
+    with pytest.raises(TypeError, match=r"`output` must be an instance of Output"):
         go(output=10)
     with pytest.raises(TypeError, match="unexpected keyword argument 'evry'"):
         go(evry=10)

@@ -219,6 +219,25 @@ def test_gravity(written, library: str) -> None:
     assert cause(chasles.compare(robot, library, path)) == "gravity"
 
 
+def test_forces_that_are_left_out(tmp_path: Path) -> None:
+    """Drag on ellipsoids is not supported here, and damping is missing on one side."""
+    path = tmp_path / "drag.xml"
+    path.write_text(
+        """<mujoco><option density="1000"/><worldbody><body><joint name="j" type="hinge"/>
+        <geom type="box" size=".1 .2 .3" pos=".3 0 0" fluidshape="ellipsoid"/></body></worldbody>
+        </mujoco>"""
+    )
+    with pytest.warns(chasles.errors.LeftOutWarning, match="ellipsoid"):
+        robot = chasles.load(path)
+    found = chasles.compare(robot, "mujoco", path)
+    assert cause(found) == "unsupported"
+    assert "shapes with the ellipsoid fluid model (1)" in found.cause
+    path.write_text(path.read_text().replace('fluidshape="ellipsoid"', "").replace("1000", "0"))
+    robot = chasles.load(path).with_parameters({"j.damping": 3.0})
+    damped = chasles.compare(robot, "mujoco", path)
+    assert cause(damped) == "forces"
+
+
 def test_floating_base(tmp_path: Path) -> None:
     robot, held = chasles.robots.quadruped(), tmp_path / "held.xml"
     chasles.save(robot.subtree(robot.bodies[0]), held)

@@ -118,7 +118,7 @@ def test_frames_at_the_door() -> None:
         robot.operational_inertia_inverse(q, frame=[])
     with raises("E-MODEL-034", "'tap'"):
         robot.operational_inertia_inverse(q, frame=["tip", "tap"])
-    with raises("E-MODEL-033", "frame must be a name"):
+    with raises("E-MODEL-033", "`frame` must be a name"):
         robot.jacobian(q, frame=["tip", "link1"])  # type: ignore[arg-type]
 
 

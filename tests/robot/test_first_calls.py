@@ -156,7 +156,7 @@ def test_a_point_is_not_a_pose() -> None:
 
 def test_a_solution_is_not_a_configuration() -> None:
     found = ARM.inverse_kinematics({ARM.tool: Position([0.5, 0.0, 1.0])})
-    with pytest.raises(chasles.ChaslesError, match="pass the attribute q of the Solution"):
+    with pytest.raises(chasles.ChaslesError, match="pass the attribute `q` of the Solution"):
         chasles.trajectory.minimum_jerk(ARM.neutral(), found, 1.0)
 
 

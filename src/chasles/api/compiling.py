@@ -126,7 +126,7 @@ def compile(
         derivative = Derivative("jacobian", names)
     known = ("best", "quick") if backends.row(chosen).first else ("best",)
     if tier not in known:
-        problem = f"tier must be 'best' or 'quick' (requires backend='llvm'), not {tier!r}"
+        problem = f"`tier` must be 'best' or 'quick' (requires backend='llvm'), not {tier!r}"
         raise InputError("E-ROBOT-040", problem, part="compile")
     compiled = robot.function(
         function,

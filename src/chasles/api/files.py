@@ -221,7 +221,7 @@ def from_dh(
             raise ModelError("E-ROBOT-001", problem, remedy)
         return Robot(replace(rows, **given).description())
     if convention is None:
-        problem = "convention must be 'modified' or 'standard'"
+        problem = "`convention` must be 'modified' or 'standard'"
         raise ModelError("E-ROBOT-002", problem)
     return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
 

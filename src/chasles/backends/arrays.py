@@ -127,7 +127,7 @@ def check_tolerance(function: str, tolerance: Any) -> None:
     """Check that a tolerance is positive and finite."""
     number = isinstance(tolerance, int | float | np.integer | np.floating)
     if not number or isinstance(tolerance, bool) or not 0.0 < tolerance < math.inf:
-        problem = f"tolerance must be a positive finite number, not {tolerance!r}"
+        problem = f"`tolerance` must be a positive finite number, not {tolerance!r}"
         raise InputError("E-CALL-004", problem, part=function)
 
 
@@ -286,7 +286,7 @@ def _outputs(
         return [np.empty(batch + v.shape, dtype) for v in interface.outputs]
     outs = list(out) if isinstance(out, tuple) else [out]
     if len(outs) != len(interface.outputs):
-        problem = f"out must be a tuple of {len(interface.outputs)} arrays"
+        problem = f"`out` must be a tuple of {len(interface.outputs)} arrays"
         raise InputError("E-CALL-010", problem, part=name)
     for variable, array in zip(interface.outputs, outs, strict=True):
         check_out(name, array, batch + variable.shape, dtype)
@@ -302,15 +302,17 @@ def _outputs(
 def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Raise an error if the `out` array cannot hold a result of the given shape and dtype."""
     if not isinstance(array, np.ndarray):
-        problem = f"out must be a NumPy array, not {type(array).__name__}"
+        problem = f"`out` must be a NumPy array, not {type(array).__name__}"
         raise ArgumentError("E-CALL-011", problem, part=name)
     if array.dtype != dtype:
-        problem = f"out must have dtype {dtype}, not {array.dtype}"
+        problem = f"`out` must have dtype {dtype}, not {array.dtype}"
         raise ArgumentError("E-CALL-012", problem, part=name)
     if array.shape != shape:
-        raise InputError("E-CALL-013", f"out must have shape {shape}, not {array.shape}", part=name)
+        raise InputError(
+            "E-CALL-013", f"`out` must have shape {shape}, not {array.shape}", part=name
+        )
     if not array.flags.writeable:
-        raise InputError("E-CALL-014", "out is read-only", "pass a writeable array", part=name)
+        raise InputError("E-CALL-014", "`out` is read-only", "pass a writeable array", part=name)
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:

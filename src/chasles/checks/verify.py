@@ -244,7 +244,7 @@ def verify(
     check_robot("verify", robot)
     seed, states = (_count(name, x) for name, x in (("seed", seed), ("states", states)))
     if states == 0:
-        raise InputError("E-VERIFY-002", "states must be at least 1", part="verify")
+        raise InputError("E-VERIFY-002", "`states` must be at least 1", part="verify")
     trials = [trial(robot, seed + k, full=full) for k in range(states)]
     every = results(trials, seed, checks(full=full), step=step)
     found = _worst(every, lambda result: (result.check, result.function, result.method))

@@ -203,7 +203,7 @@ def _consistent(
     if control:
         _check_control(made, control)
     if "keyframe" in tables["start"] and "random" in tables["start"]:
-        problem, remedy = "keyframe and random cannot be combined", "omit one of them"
+        problem, remedy = "`keyframe` and `random` cannot be combined", "omit one of them"
         raise made.error("E-SCENARIO-033", problem, remedy, "start", "keyframe")
     if disturbance and control.get("law") == ACTUATORS:
         problem = f"a disturbance cannot be combined with law {ACTUATORS!r}"
@@ -220,7 +220,7 @@ def _check_ground(made: Scenario, rows: list[dict[str, Any]]) -> None:
     if "ground" not in made.top:
         return
     if rows or "contacts" in made.top:
-        problem = "ground cannot be combined with other contact settings"
+        problem = "`ground` cannot be combined with other contact settings"
         raise made.error("E-SCENARIO-038", problem, "remove one of them", "ground")
     with made.blamed("ground"):
         law = checked_table("law", made.top["ground"])
@@ -261,7 +261,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
             problem = f"{key} is not a parameter of law {law!r}"
             raise made.error("E-SCENARIO-007", problem, "", "control", key)
     if "target" in control and "follow" in control:
-        problem, remedy = "target and follow cannot be combined", "omit one of them"
+        problem, remedy = "`target` and `follow` cannot be combined", "omit one of them"
         raise made.error("E-SCENARIO-032", problem, remedy, "control", "follow")
     needed = [key for key in OLD_GAINS.values() if key in known and law != "gravity"]
     given = {OLD_GAINS.get(key, key) for key in control}

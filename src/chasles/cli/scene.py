@@ -317,7 +317,7 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
     if scenario.top["duration"] / given["hold"] > MOST_STEPS:
         duration = scenario.top["duration"]
         problem = f"hold = {given['hold']:g} s is too short for a duration of {duration:g} s"
-        remedy = f"increase hold; at most {MOST_STEPS:,} intervals are supported"
+        remedy = f"increase `hold`; at most {MOST_STEPS:,} intervals are supported"
         raise scenario.error("E-SCENARIO-030", problem, remedy, "disturbance", "hold")
     effort, last = _each(scenario, robot, "disturbance", "effort"), (-1, np.zeros(robot.nv))
 

@@ -197,7 +197,7 @@ def _pose(robot: Robot, frame: str, order: int) -> Callable[..., np.ndarray]:
 def checked_task(task: Task) -> Task:
     if task not in get_args(Task):
         known = ", ".join(map(repr, get_args(Task)))
-        raise InputError("E-CONTROL-009", f"task must be one of {known}, not {task!r}")
+        raise InputError("E-CONTROL-009", f"`task` must be one of {known}, not {task!r}")
     return task
 
 

@@ -94,7 +94,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         avoid = Avoid(avoid)
     if not isinstance(avoid, Avoid):
         problem = (
-            "avoid must map obstacle names to shapes, or be a "
+            "`avoid` must map obstacle names to shapes, or be a "
             f"chasles.distances.Avoid, not {avoid!r:.60}"
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")

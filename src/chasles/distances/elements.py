@@ -290,7 +290,7 @@ def _plain(
 def of_user(model: Model, shapes: Any) -> list[Element]:
     """Return an `Element` for each user-defined shape on a link or frame of the robot."""
     if not isinstance(shapes, Iterable) or isinstance(shapes, str | bytes | Mapping):
-        problem = f"shapes must be a sequence of shapes, not {type(shapes).__name__}"
+        problem = f"`shapes` must be a sequence of shapes, not {type(shapes).__name__}"
         raise ArgumentError("E-DIST-006", problem, part=PART)
     found = []
     for shape in shapes:
@@ -315,7 +315,7 @@ def of_world(obstacles: Any) -> Iterator[Element]:
     if obstacles is None:
         return
     if not isinstance(obstacles, Mapping):
-        problem = f"obstacles must be a dict {{name: shape}}, not {type(obstacles).__name__}"
+        problem = f"`obstacles` must be a dict {{name: shape}}, not {type(obstacles).__name__}"
         raise ArgumentError("E-DIST-008", problem, part=PART)
     for name, given in obstacles.items():
         if not isinstance(name, str):

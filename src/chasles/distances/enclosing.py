@@ -39,11 +39,11 @@ def enclosing_shapes(
 ) -> tuple[Sphere | Capsule, ...]:
     """Return spheres or capsules that enclose all links; see `Robot.enclosing_shapes`."""
     if kind not in ("spheres", "capsules"):
-        problem = f"kind must be 'spheres' or 'capsules', not {kind!r}"
+        problem = f"`kind` must be 'spheres' or 'capsules', not {kind!r}"
         raise InputError("E-DIST-040", problem, part=PART)
     most = checked_count(f"{PART}: count", count)
     if not a_number("excess", excess, PART) > 0.0:
-        raise InputError("E-DIST-041", f"excess must be positive, not {excess!r}", part=PART)
+        raise InputError("E-DIST-041", f"`excess` must be positive, not {excess!r}", part=PART)
     key = (PART, kind, float(excess), most)
     kept = robot.mechanism.kept
     if key not in kept:

@@ -70,7 +70,7 @@ def _disabled(model: Model, srdf: Any) -> list[Pair]:
     if srdf is False:
         return []
     if srdf is not None and not isinstance(srdf, str | os.PathLike):
-        problem = f"srdf must be a path, None or False, not {srdf!r:.60}"
+        problem = f"`srdf` must be a path, None or False, not {srdf!r:.60}"
         raise ArgumentError("E-DIST-020", problem, part="collision_pairs")
     path = srdf_files.beside(model.source.where, model.name) if srdf is None else srdf
     links = (link.name for link in model.source.links)
@@ -83,7 +83,7 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
     The keys of `known` are the names of all obstacles and of all links with shapes.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        problem = f"pairs must be a sequence of pairs of names, not {given!r:.60}"
+        problem = f"`pairs` must be a sequence of pairs of names, not {given!r:.60}"
         raise ArgumentError("E-DIST-021", problem, part="distance")
     found = []
     for pair in given:

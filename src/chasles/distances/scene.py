@@ -103,7 +103,7 @@ class Distances:
             raise InputError(
                 "E-DIST-030",
                 "there is no nearest pair, because there are no pairs of shapes",
-                "pass obstacles or pairs of links",
+                "pass `obstacles`, or `pairs` of links",
                 part=PART,
             )
         which = self.distance.argmin(-1)
@@ -154,7 +154,7 @@ class Scene:
     ) -> None:
         check_robot(PART, robot)
         if meshes not in elements.MESHES:
-            problem = f"meshes must be 'hull' or 'triangles', not {meshes!r}"
+            problem = f"`meshes` must be 'hull' or 'triangles', not {meshes!r}"
             raise InputError("E-DIST-031", problem, part=PART)
         self.mechanism, self.model = robot.mechanism, robot.model
         world = list(elements.of_world(obstacles))
@@ -358,7 +358,7 @@ class Scene:
         """Compute distances for a CuPy array on its GPU, in float32 if q is float32."""
         if self._cast or len(self.groups) != len(self.pairs):
             problem = "GPU computations require closed-form distances, as for spheres and capsules"
-            remedy = "pass shapes=robot.enclosing_shapes(), or q as a NumPy array"
+            remedy = "pass shapes=robot.enclosing_shapes(), or `q` as a NumPy array"
             raise InputError("E-DIST-036", problem, remedy, part=PART)
         kernel = self.rounds.resident("float32" if q.dtype == np.float32 else "float64", points)
         time = () if self.mechanism.t is None else (self.mechanism.t,)

@@ -95,13 +95,13 @@ def a_path(path: str | os.PathLike[str], part: str) -> str:
     Raise an error if the argument is not a path, is empty, or contains the text of a file.
     """
     if not isinstance(path, str | bytes | os.PathLike):
-        problem = f"path must be a file name, not {type(path).__name__}"
+        problem = f"`path` must be a file name, not {type(path).__name__}"
         raise ArgumentError("E-FILE-411", problem, part=part)
     text = os.path.expanduser(os.fsdecode(path))
     if not text:
         raise ModelError("E-FILE-412", "the path is empty", "give a file name", part=part)
     if ("\n" in text or text.lstrip().startswith("<")) and not os.path.exists(text):
-        problem = "path must be a file name, not the text of a file"
+        problem = "`path` must be a file name, not the text of a file"
         raise ModelError("E-FILE-413", problem, "save the text to a file", part=part)
     return text
 

@@ -580,14 +580,16 @@ class Functions:
         right = isinstance(wrenches, tuple) and all(isinstance(w, WrenchKey) for w in wrenches)
         if not (right and isinstance(derivative, Derivative | None)):
             problem = (
-                "wrenches must be a tuple of WrenchKey objects, and derivative must be a "
+                "`wrenches` must be a tuple of WrenchKey objects, and `derivative` must be a "
                 "Derivative object or None"
             )
             raise ArgumentError("E-CALL-117", problem, part=function)
         for name in some_names("parameters", parameters, function):
             shape(self.model.source, name)
         if a_name("dtype", dtype) not in ("float64", "float32"):
-            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
+            raise InputError(
+                "E-ROBOT-023", f"`dtype` must be 'float64' or 'float32', not {dtype!r}"
+            )
         free = tuple(dict.fromkeys(parameters))
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 

@@ -63,7 +63,7 @@ class Cost(Count):
 def recorder(rules: Rules) -> Callable[[], Arena]:
     """Return a factory of expression arenas that record the source statement of each operation."""
     if rules not in get_args(Rules):
-        raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
+        raise InputError("E-COST-001", f'`rules` must be "simplified" or "book", not {rules!r}')
     if rules == "book":
         return lambda: Arena(BOOK, partial(_here, {}), apart=True)
     return lambda: Arena(RULES, partial(_here, {}))

@@ -161,7 +161,7 @@ class Automatic:
             Timings, which print as a table.
         """
         if dtype not in ("float64", "float32"):
-            raise InputError("E-GPU-020", f"dtype must be 'float64' or 'float32', not {dtype!r}")
+            raise InputError("E-GPU-020", f"`dtype` must be 'float64' or 'float32', not {dtype!r}")
         return self._report(self.function.single if dtype == "float32" else self.function)
 
     def _report(self, function: Compiled) -> Report:

@@ -53,7 +53,7 @@ def checked_time(t: Any) -> np.ndarray:
         problem = f"t must be a time in s or an array of times, not {t!r}"
         raise ArgumentError("E-CALL-021", problem, part="at_time") from None
     if not np.all(np.isfinite(time)):
-        raise InputError("E-CALL-022", f"times must be finite numbers, not {t!r}", part="at_time")
+        raise InputError("E-CALL-022", f"`t` must be finite, not {t!r}", part="at_time")
     return time
 
 
@@ -110,7 +110,7 @@ def derivative_names(
     known += parameters
     names = known if wrt is None else some_names("wrt", wrt, function)
     if not names:
-        problem = f"wrt is empty; name at least one of {', '.join(known)}"
+        problem = f"`wrt` is empty; name at least one of {', '.join(known)}"
         raise InputError("E-CALL-033", problem, part=function)
     timed = model is not None and model.timed and function not in ("integrate", "difference")
     known += ["t"] if timed else []
@@ -133,7 +133,7 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
     if f_ext is None:
         return Load()
     if not isinstance(f_ext, Mapping):
-        problem = f"f_ext must be a mapping from frame names to wrenches, not {f_ext!r}"
+        problem = f"`f_ext` must be a mapping from frame names to wrenches, not {f_ext!r}"
         raise ArgumentError("E-CALL-038", problem)
     keys, values = [], []
     for name in sorted(f_ext, key=str):
@@ -179,7 +179,7 @@ def is_single(argument: Any) -> bool:
 def check_robot(function: str, robot: Any) -> None:
     """Raise an error if `robot` is not a Robot."""
     if not isinstance(getattr(robot, "model", None), Model):
-        problem = f"robot must be a Robot from chasles.load or chasles.robots, not {robot!r}"
+        problem = f"`robot` must be a Robot from chasles.load or chasles.robots, not {robot!r}"
         raise ArgumentError("E-CALL-055", problem, part=function)
 
 
@@ -328,7 +328,7 @@ def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., An
     for given in out if isinstance(out, tuple) else () if out is None else (out,):
         if library_of(given) is not chosen:
             kind = type(given).__name__
-            problem = f"out must be a {chosen.name} array like the other arguments, not {kind}"
+            problem = f"`out` must be a {chosen.name} array like the other arguments, not {kind}"
             raise ArgumentError("E-CALL-040", problem, part=title)
     if chosen.package == backends.BACKENDS[function.recipe.backend].arrays:
         return None

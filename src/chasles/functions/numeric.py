@@ -74,24 +74,24 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
     """
     wanted = f"an array ({nv}, m) or a sequence of joint names"
     if isinstance(actuation, str):
-        problem = f"actuation must be {wanted}, not the string {actuation!r}"
+        problem = f"`actuation` must be {wanted}, not the string {actuation!r}"
         raise ArgumentError("E-MATH-032", problem, f"pass [{actuation!r}]", part="linearize")
     if isinstance(actuation, Sequence) and all(isinstance(name, str) for name in actuation):
         if len(set(actuation)) < len(actuation):
-            problem = f"actuation names a joint twice: {list(actuation)}"
+            problem = f"`actuation` names a joint twice: {list(actuation)}"
             raise InputError("E-MATH-033", problem, part="linearize")
         columns = [k for name in actuation for k in range(nv)[velocity_slice(name)]]
         return np.eye(nv)[:, columns]
     try:
         S = np.asarray(actuation, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        problem = f"actuation must be {wanted}, not {actuation!r}"
+        problem = f"`actuation` must be {wanted}, not {actuation!r}"
         raise ArgumentError("E-MATH-034", problem, part="linearize") from None
     if S.ndim != 2 or S.shape[0] != nv:
-        problem = f"actuation must have shape ({nv}, m), not {S.shape}"
+        problem = f"`actuation` must have shape ({nv}, m), not {S.shape}"
         raise InputError("E-MATH-035", problem, part="linearize")
     if not np.all(np.isfinite(S)):
-        raise InputError("E-MATH-036", "actuation must be finite", part="linearize")
+        raise InputError("E-MATH-036", "`actuation` must be finite", part="linearize")
     return S
 
 
@@ -183,7 +183,7 @@ def delivered(name: str, results: Results, out: Any) -> Results:
     if out is None:
         return results
     if not isinstance(out, tuple) or len(out) != len(results):
-        raise InputError("E-CALL-058", f"out must be a tuple of {len(results)} arrays", part=name)
+        raise InputError("E-CALL-058", f"`out` must be a tuple of {len(results)} arrays", part=name)
     for array, result in zip(out, results, strict=True):
         check_out(name, array, result.shape, result.dtype)
     if any(np.shares_memory(a, b) for k, a in enumerate(out) for b in out[:k]):

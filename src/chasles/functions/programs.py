@@ -220,7 +220,7 @@ def _methods(
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
         if not able:
             problem = "no method of this function supports external forces"
-            raise InputError("E-CALL-066", problem, "omit f_ext", part=function)
+            raise InputError("E-CALL-066", problem, "omit `f_ext`", part=function)
     fit = {m.name: m.needs(model, given) if m.needs else "" for m in able}
     allowed = tuple(m for m in able if (m.followers or not bound) and not fit[m.name])
     if method == "fastest":
@@ -323,7 +323,7 @@ def checked_options(
         checked["frame"] = checked_frame(model, function, options.get("frame"), handles)
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
     elif "at" in options and options["at"] not in ("world", "com"):
-        problem = f"at must be 'com' or 'world', not {options['at']!r}"
+        problem = f"`at` must be 'com' or 'world', not {options['at']!r}"
         raise InputError("E-CALL-084", problem, part=function)
     if "sensors" in known:
         checked["sensors"] = checked_sensors(model, function, options.get("sensors"))
@@ -334,10 +334,10 @@ def checked_options(
     if "axes" in options:
         check_axes(options["axes"])
     if options.get("kind", "classical") not in ("classical", "spatial", "proper"):
-        problem = f"kind must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
+        problem = f"`kind` must be 'classical', 'spatial' or 'proper', not {options['kind']!r}"
         raise InputError("E-CALL-028", problem)
     if type(checked.get("packed", False)) is not bool:
-        problem = f"packed must be True or False, not {options['packed']!r}"
+        problem = f"`packed` must be True or False, not {options['packed']!r}"
         raise ArgumentError("E-CALL-095", problem, part=function)
     if not checked.get("packed"):
         checked.pop("packed", None)
@@ -356,7 +356,7 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
             remedy = "name at least one frame"
-            raise InputError("E-CALL-029", "frame is an empty sequence", remedy, part=function)
+            raise InputError("E-CALL-029", "`frame` is an empty sequence", remedy, part=function)
         return tuple(model.frame(name).name for name in frame)
     return model.frame(frame).name
 
@@ -367,7 +367,7 @@ def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
     try:
         chosen = {model.mover(name) for name in given}
     except TypeError:
-        problem = f"known must be a sequence of joint names, not {names!r}"
+        problem = f"`known` must be a sequence of joint names, not {names!r}"
         raise ArgumentError("E-CALL-030", problem, part=function) from None
     return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
@@ -376,7 +376,7 @@ def checked_order(function: str, order: Any) -> int:
     """Return `order`, the number of time derivatives of q, checked to be a positive integer."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
         problem = (
-            f"order must be a positive integer (the number of time derivatives), not {order!r}"
+            f"`order` must be a positive integer (the number of time derivatives), not {order!r}"
         )
         raise InputError("E-CALL-020", problem, part=function)
     return int(order)
@@ -384,18 +384,18 @@ def checked_order(function: str, order: Any) -> int:
 
 def check_axes(axes: str) -> None:
     if axes not in ("world", "frame"):
-        raise InputError("E-CALL-017", f"axes must be 'world' or 'frame', not {axes!r}")
+        raise InputError("E-CALL-017", f"`axes` must be 'world' or 'frame', not {axes!r}")
 
 
 def checked_point(at: Any) -> Any:
     """Return the reference point `at` after checking it: a string, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
-            problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
+            problem = f"`at` must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
             raise InputError("E-CALL-018", problem)
         return at
     point = some_numbers("at", at)
     if point.shape != (3,) or not np.all(np.isfinite(point)):
-        problem = f"at must be 'frame', 'world' or three finite numbers, not {at!r}"
+        problem = f"`at` must be 'frame', 'world' or three finite numbers, not {at!r}"
         raise InputError("E-CALL-019", problem)
     return tuple(float(x) for x in point)

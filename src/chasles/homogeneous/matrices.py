@@ -205,7 +205,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
         )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
-        problem = f"kind must be one of {', '.join(k.__name__ for k in READERS)}"
+        problem = f"`kind` must be one of {', '.join(k.__name__ for k in READERS)}"
         raise ArgumentError("E-MATH-011", problem, part=f"{kind!r}")
     rows = matrix(name, A)
     read, form = READERS[kind]
@@ -290,7 +290,7 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
-        raise InputError("E-MATH-013", f"mass must not be negative, but is {m} kg")
+        raise InputError("E-MATH-013", f"`mass` must not be negative, but is {m} kg")
     rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
     return Inertia.of(rigid)
 
@@ -299,7 +299,7 @@ def _moments(inertia: Array) -> Symmetric:
     if np.shape(inertia) == (6,):
         return Symmetric(*numbers("inertia", inertia, (6,)))
     if np.shape(inertia) != (3, 3):
-        problem = f"inertia must have shape (6,) or (3, 3), not {np.shape(inertia)}"
+        problem = f"`inertia` must have shape (6,) or (3, 3), not {np.shape(inertia)}"
         raise InputError("E-MATH-014", problem, "pass xx, yy, zz, xy, xz, yz or the 3x3 tensor")
     given = matrix("inertia", inertia, 3)
     moments = Symmetric.of(given)

@@ -118,7 +118,7 @@ def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Nu
     moves = {"revolute": (one, 0.0), "prismatic": (0.0, one), "helical": (one, pitch * one)}
     if kind not in moves:
         known = ", ".join(map(repr, (*moves, "cylindrical")))
-        raise InputError("E-MATH-017", f"kind must be one of {known}, not {kind!r}")
+        raise InputError("E-MATH-017", f"`kind` must be one of {known}, not {kind!r}")
     return moves[kind]
 
 
@@ -274,7 +274,7 @@ def _sequence(sequence: str, axes: str) -> None:
         problem = f"unknown sequence {sequence!r}"
         raise InputError("E-MATH-018", problem, f"use one of {', '.join(SEQUENCES)}")
     if axes not in ("moving", "fixed"):
-        raise InputError("E-MATH-019", f"axes must be 'moving' or 'fixed', not {axes!r}")
+        raise InputError("E-MATH-019", f"`axes` must be 'moving' or 'fixed', not {axes!r}")
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
@@ -813,7 +813,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     p = number("pitch", pitch)
     pitches = {"revolute": 0.0, "prismatic": math.inf, "helical": p}
     if kind not in pitches:
-        raise InputError("E-MATH-015", f"kind must be one of {', '.join(pitches)}, not {kind!r}")
+        raise InputError("E-MATH-015", f"`kind` must be one of {', '.join(pitches)}, not {kind!r}")
     if kind != "helical" and (type(p) is Scalar or p != 0.0):
         raise InputError(
             "E-MATH-016",

@@ -144,7 +144,7 @@ def calibrate(
     kinds = tuple(dict.fromkeys(some_names("include", include, "calibrate")))
     for name in kinds:
         if name not in KINDS:
-            problem = f"unknown entry in include: {name!r}"
+            problem = f"unknown entry in `include`: {name!r}"
             raise InputError("E-IDENT-032", problem, f"use {', '.join(KINDS)}", part="calibrate")
     readings, target = _measured(robot, q, poses, points)
     chain = Chain.from_robot(robot, readings, robot.tool if frame is None else frame)
@@ -155,12 +155,12 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
     """Check measurements; return readings (n, nq), and poses (n, 4, 4) or points (n, 3)."""
     readings = numbers("calibrate: q", q, robot.nq).astype(float).reshape(-1, robot.nq)
     if (poses is None) == (points is None):
-        problem = "pass either poses or points"
+        problem = "pass either `poses` or `points`"
         raise InputError("E-IDENT-033", problem, part="calibrate")
     shape = (len(readings), 3) if poses is None else (len(readings), 4, 4)
     target = numbers("calibrate: measurements", points if poses is None else poses, shape[-1])
     if target.shape != shape or not np.all(np.isfinite(target)):
-        problem = f"measurements must be finite with shape {shape}, not {target.shape}"
+        problem = f"`measurements` must be finite with shape {shape}, not {target.shape}"
         raise InputError(
             "E-IDENT-034", problem, "pass one measurement per row of q", part="calibrate"
         )

@@ -292,11 +292,11 @@ def _entropic(problem: Problem) -> np.ndarray:
 def checked_prior(prior: str, deviation: Any) -> float:
     """Check the prior's name and standard deviation; return the standard deviation."""
     if a_name("prior", prior, "identify") not in get_args(Kind):
-        problem = f"prior must be one of {', '.join(get_args(Kind))}, not {prior!r:.60}"
+        problem = f"`prior` must be one of {', '.join(get_args(Kind))}, not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")
     low, high = DEVIATIONS
     found = a_number("deviation", deviation, "identify")
     if not low <= found <= high:
-        problem = f"deviation must be a number from {low:g} to {high:g}, not {deviation!r:.60}"
+        problem = f"`deviation` must be a number from {low:g} to {high:g}, not {deviation!r:.60}"
         raise InputError("E-IDENT-004", problem, part="identify")
     return found

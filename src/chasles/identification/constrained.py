@@ -53,10 +53,10 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
     if total_mass is not None:
         total_mass = a_number("total_mass", total_mass, "identify")
         if not total_mass > 0.0:
-            problem = f"total_mass must be positive, not {total_mass:g}"
+            problem = f"`total_mass` must be positive, not {total_mass:g}"
             raise InputError("E-IDENT-023", problem, "pass the mass in kg", part="identify")
     if enclosed is not None and a_name("enclosed", enclosed, "identify") not in REGIONS:
-        problem = f"enclosed must be {' or '.join(map(repr, REGIONS))}, not {enclosed!r:.60}"
+        problem = f"`enclosed` must be {' or '.join(map(repr, REGIONS))}, not {enclosed!r:.60}"
         raise InputError("E-IDENT-024", problem, part="identify")
     return Constraints(total_mass, enclosed)
 

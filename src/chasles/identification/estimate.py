@@ -96,8 +96,9 @@ def identify(
 
     Joint torques are linear in the parameters. The base parameters, the combinations of parameters
     that determine the torques, are found by least squares, with each torque weighted by its noise.
-    The full parameters are found by the same least squares, with a prior at the robot's values.
-    Full parameters are physically consistent: every pseudo-inertia is positive definite.
+    The full parameters minimize the same sum of squares plus a penalty on the distance from the
+    robot's values, the prior. Full parameters are physically consistent: every pseudo-inertia is
+    positive definite.
 
     Parameters
     ----------
@@ -130,7 +131,8 @@ def identify(
         Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
         ({"q": "deg", "t": "ms"}).
     skip_bad : bool
-        Skip bad rows and unreadable files of logs; `notes` reports their number.
+        Skip bad rows of logs, and log files that cannot be read; `notes` reports how many rows and
+        files were skipped.
     wrenches : dict, optional
         Frames with external wrenches in the logs, such as foot contact forces, and how they were
         measured. "sensor": in the axes and about the origin of the frame. "plate": in world axes,
@@ -213,7 +215,7 @@ def identify(
     check_robot("identify", robot)
     deviation = checked_prior(prior, deviation)
     if a_name("loss", loss, "identify") not in ("squares", "huber"):
-        problem = f"loss must be 'squares' or 'huber', not {loss!r:.60}"
+        problem = f"`loss` must be 'squares' or 'huber', not {loss!r:.60}"
         raise InputError("E-IDENT-006", problem, part="identify")
     rng, terms = a_generator(seed, "identify"), checked_terms(robot, include)
     how = Estimate(prior, deviation, checked_constraints(total_mass, enclosed), loss)
@@ -227,7 +229,7 @@ def identify(
     if loads and data is None:
         problem = "`wrenches` refers to log columns, but no logs were given"
         raise InputError(
-            "E-IDENT-043", problem, "pass the wrenches as arrays in f_ext", part="identify"
+            "E-IDENT-043", problem, "pass the wrenches as arrays in `f_ext`", part="identify"
         )
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
@@ -237,10 +239,10 @@ def identify(
     if data is not None:
         if cluster is not None:
             problem = (
-                "on a cluster, robots with loops, losses other than 'squares', f_ext, gain and "
+                "on a cluster, robots with loops, losses other than 'squares', `f_ext`, `gain` and "
                 "estimates of the Stribeck velocity are not supported"
             )
-            raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
+            raise InputError("E-IDENT-041", problem, "omit `cluster`", part="identify")
         q, qd, qdd, tau, measured = _whole(logs.samples(data))
         f_ext = {**(f_ext or {}), **(external(loads, measured) or {})} or None
     elif qd is None or qdd is None or lag != 0.0:
@@ -361,7 +363,7 @@ def _velocity(given: float | Literal["estimate"]) -> float | None:
         return None
     found = a_number("stribeck_velocity", given, "identify")
     if not found > 0.0:
-        problem = f"stribeck_velocity must be positive, not {found:g}"
+        problem = f"`stribeck_velocity` must be positive, not {found:g}"
         raise InputError(
             "E-IDENT-030", problem, "pass the velocity in rad/s or m/s", part="identify"
         )

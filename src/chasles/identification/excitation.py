@@ -178,11 +178,11 @@ def excite(
     for name, count in (("harmonics", harmonics), ("starts", starts), ("improved", improved)):
         least = 2 if name == "harmonics" else 1
         if count < least:
-            problem = f"{name} must be at least {least}, not {count}"
-            raise InputError("E-IDENT-011", problem, f"increase {name}", part="excite")
+            problem = f"`{name}` must be at least {least}, not {count}"
+            raise InputError("E-IDENT-011", problem, f"increase `{name}`", part="excite")
     for name, value, known in (("shape", shape, CURVES), ("goal", goal, get_args(Goal))):
         if a_name(name, value, "excite") not in known:
-            problem = f"{name} must be {' or '.join(map(repr, known))}, not {value!r:.60}"
+            problem = f"`{name}` must be {' or '.join(map(repr, known))}, not {value!r:.60}"
             raise InputError("E-IDENT-045", problem, part="excite")
     bounds = _bounds(robot, velocity, acceleration, effort, clearance, obstacles, workspace)
     model, rng = LinearModel(robot, checked_terms(robot, include)), np.random.default_rng(seed)
@@ -214,9 +214,9 @@ def _bounds(
         whole = standard[name] if value is None else np.broadcast_to(value, (robot.nv,))
         found[name] = numbers(f"excite: {name}", whole, robot.nv).astype(float)
         if np.any(~(found[name] > 0.0)):
-            problem = f"{name} must be positive"
+            problem = f"`{name}` must be positive"
             raise InputError(
-                "E-IDENT-012", problem, f"pass positive values for {name}", part="excite"
+                "E-IDENT-012", problem, f"pass positive values for `{name}`", part="excite"
             )
     if not np.all(np.isfinite(found["velocity"])):
         problem = "some joints have no velocity limit"

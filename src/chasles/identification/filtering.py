@@ -55,11 +55,11 @@ def smoothed(
     Samples at uneven time steps are resampled first.
     """
     if smoothing not in get_args(Smoothing):
-        problem = f"smoothing must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
+        problem = f"`smoothing` must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
         raise InputError("E-IDENT-015", problem, part="identify")
     if len(t) < LEAST:
         problem = f"{len(t)} samples are too few to compute velocities and accelerations"
-        remedy = f"use at least {LEAST} samples in each motion, or pass qd and qdd"
+        remedy = f"use at least {LEAST} samples in each motion, or pass `qd` and `qdd`"
         raise InputError("E-IDENT-016", problem, remedy, part="identify")
     step = (t[-1] - t[0]) / (len(t) - 1)
     if np.abs(np.diff(t) - step).max() > 0.2 * step:
@@ -69,7 +69,7 @@ def smoothed(
     chosen = chosen_cutoff(q, step) if cutoff is None else float(cutoff)
     if not 0.0 < chosen < nyquist:
         problem = f"the cut-off must lie between 0 and {nyquist:.4g} Hz, not {chosen:.4g}"
-        remedy = "pass cutoff in this range (Hz)"
+        remedy = "pass `cutoff` in this range (Hz)"
         raise InputError("E-IDENT-017", problem, remedy, part="identify")
     place, velocity, acceleration = _METHODS[smoothing](q, step, chosen)
     ends = min(int(np.ceil(0.5 / (chosen * step))) + 2, len(t) // 8)

@@ -73,7 +73,7 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
         U, s, Vt = np.linalg.svd(flat / length, full_matrices=False)
         if s[-1] < UNSURE * s[0]:
             problem = "the data do not determine the common scale of motor gains and inertias"
-            remedy = "pass the known gain of one motor, or measured external wrenches as f_ext"
+            remedy = "pass the known gain of one motor, or measured external wrenches as `f_ext`"
             raise InputError("E-IDENT-029", problem, remedy, part="gain")
         step = -(Vt.T / s) @ (U.T @ (r / noise[:, None]).ravel()) / length
         x = x + step[:b]

@@ -341,7 +341,7 @@ def rest_velocities(
             raise InputError("E-IDENT-047", problem, remedy, part=f"{function}: rest_velocity")
         found[robot.velocity_slice(joint)] = a_number("rest_velocity", value, function)
     if np.any(~(found >= 0.0)):
-        problem = f"rest_velocity must not be negative, but is {found.min():g}"
+        problem = f"`rest_velocity` must not be negative, but is {found.min():g}"
         raise InputError("E-IDENT-048", problem, "pass a velocity in rad/s or m/s", part=function)
     return tuple(map(float, found))
 

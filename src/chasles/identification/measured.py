@@ -214,12 +214,12 @@ def arrays(
     robot = logs.reader.robot
     if t is None:
         problem = "t is missing, but is necessary to compute velocities, accelerations or delays"
-        remedy = "pass t, or pass qd and qdd and omit delay"
+        remedy = "pass `t`, or pass `qd` and `qdd` and omit `delay`"
         raise InputError("E-IDENT-018", problem, remedy, part="identify")
     missing = qd is None or qdd is None
     if robot.nq != robot.nv and missing:
         problem = "velocities of joints with quaternions cannot be computed from positions"
-        raise InputError("E-IDENT-019", problem, "pass qd and qdd", part="identify")
+        raise InputError("E-IDENT-019", problem, "pass `qd` and `qdd`", part="identify")
     times, place, torque = (np.asarray(x, float) for x in (t, q, tau))
     speed, push = (None if missing else np.asarray(x, float) for x in (qd, qdd))
     keys, values = wrench_arguments(robot.model, f_ext)

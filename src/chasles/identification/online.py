@@ -306,12 +306,12 @@ def online_estimator(
             "E-IDENT-036", problem, "use chasles.identify on a log", part="online_estimator"
         )
     if a_name("method", method, "online_estimator") not in METHODS:
-        problem = f"method must be {' or '.join(map(repr, METHODS))}, not {method!r:.60}"
+        problem = f"`method` must be {' or '.join(map(repr, METHODS))}, not {method!r:.60}"
         raise InputError("E-IDENT-037", problem, part="online_estimator")
     kept = a_number("forgetting", forgetting, "online_estimator")
     sigma = numbers("online_estimator: noise", np.broadcast_to(noise, (robot.nv,)), robot.nv)
     if not 0.0 < kept <= 1.0 or np.any(~(sigma > 0.0)):
-        problem = "forgetting must be above 0 and at most 1, and noise must be positive"
+        problem = "`forgetting` must be above 0 and at most 1, and `noise` must be positive"
         raise InputError("E-IDENT-038", problem, part="online_estimator")
     slowest = rest_velocities(robot, rest_velocity, "online_estimator")
     terms = checked_terms(robot, include)

@@ -253,7 +253,7 @@ def table(data: Any) -> Columns:
         return {str(name): numeric[name].to_numpy(float, na_value=np.nan) for name in numeric}
     if isinstance(data, Mapping):
         return {name: np.asarray(x, float) for name, x in data.items()}
-    problem = f"logs must be paths or a table, not {type(data).__name__}"
+    problem = f"`data` must be paths or a table, not {type(data).__name__}"
     raise InputError("E-LOG-013", problem, "pass a data frame or paths", part="identify")
 
 

@@ -83,7 +83,7 @@ class RobotVectorEnv(VectorEnv):
     ) -> None:
         check_robot("RobotVectorEnv", robot)
         if not isinstance(autoreset, str) or autoreset not in MODES:
-            problem = f"autoreset must be 'same-step' or 'disabled', not {autoreset!r:.60}"
+            problem = f"`autoreset` must be 'same-step' or 'disabled', not {autoreset!r:.60}"
             raise InputError("E-LEARN-002", problem, part="RobotVectorEnv")
         self.robot, self.task = robot, task
         self.num_envs = checked_count("RobotVectorEnv: num_envs", num_envs, most=MOST)
@@ -140,7 +140,7 @@ class RobotVectorEnv(VectorEnv):
         given = options.get("reset_mask", np.ones(self.num_envs, bool))
         mask = some_numbers("reset_mask", given, "reset")
         if mask.shape != (self.num_envs,) or not np.all((mask == 0.0) | (mask == 1.0)):
-            problem = f"reset_mask must be a boolean array of shape ({self.num_envs},)"
+            problem = f"`reset_mask` must be a boolean array of shape ({self.num_envs},)"
             raise InputError("E-LEARN-003", problem, part="reset")
         return mask == 1.0
 
@@ -173,10 +173,12 @@ class RobotVectorEnv(VectorEnv):
         """
         state = self.state
         if state is None:
-            raise InputError("E-LEARN-004", "no episode has begun", "call reset first", part="step")
+            raise InputError(
+                "E-LEARN-004", "no episode has begun", "call `reset` first", part="step"
+            )
         given = some_numbers("actions", actions, "step")
         if given.shape != state.action.shape or not np.all(np.isfinite(given)):
-            problem = f"actions must be finite numbers of shape {state.action.shape}"
+            problem = f"`actions` must be finite numbers of shape {state.action.shape}"
             raise InputError("E-LEARN-005", problem, part="step")
         state.previous, state.action = state.action, np.clip(given, -1.0, 1.0)
         run = self.robot.simulate(

@@ -125,7 +125,7 @@ def copied(sheet: Sheet) -> Iterator[Found]:
         if parent is None or child is None or parent is child:
             continue
         if child.mass and np.any(child.moments) and _same(parent, child):
-            what = f"it has the same mass, center of mass and inertia as {parent.part}"
+            what = f"the mass, center of mass and inertia equal those of {parent.part}"
             yield child.found(what)
 
 
@@ -168,15 +168,15 @@ def size(sheet: Sheet) -> Iterator[Found]:
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
-            yield joint.found(f"it is {distance:g} m from its parent's frame")
+            yield joint.found(f"the origin is {distance:g} m from the frame of the parent link")
     for link in sheet.links:
         distance = math.hypot(*link.center)
         if link.mass and distance > FAR:
-            yield link.found(f"its center of mass is {distance:g} m from its frame")
+            yield link.found(f"the center of mass is {distance:g} m from the link frame")
         for shape in link.shapes:
             edge = float(np.max(np.ptp(shape.corners, axis=0)))
             if edge > FAR:
-                yield link.found(f"one of its shapes measures {edge:.3g} m")
+                yield link.found(f"a shape measures {edge:.3g} m")
                 break
 
 
@@ -196,7 +196,7 @@ def outside(sheet: Sheet) -> Iterator[Found]:
         low, high = np.min(body.corners, axis=0), np.max(body.corners, axis=0)
         gap = np.maximum(low - link.center, link.center - high)
         if np.max(gap) > MARGIN * np.max(high - low):
-            yield link.found(f"its center of mass is {1e3 * np.max(gap):.3g} mm outside its shapes")
+            yield link.found(f"the center of mass is {1e3 * np.max(gap):.3g} mm outside the shapes")
 
 
 def gyration(sheet: Sheet) -> Iterator[Found]:
@@ -209,8 +209,8 @@ def gyration(sheet: Sheet) -> Iterator[Found]:
         farthest = np.max(np.linalg.norm(body.corners - link.center, axis=1))
         if own > LARGEST * farthest or own < SMALLEST * uniform:
             kind = "meshes" if body.mesh else "shapes"
-            what = f"its radius of gyration is {1e3 * own:.3g} mm"
-            expected = f"its {kind} would have {1e3 * uniform:.3g} mm with uniform density"
+            what = f"the radius of gyration is {1e3 * own:.3g} mm"
+            expected = f"{1e3 * uniform:.3g} mm for the {kind} with uniform density"
             yield link.found(f"{what}, but {expected}")
 
 
@@ -219,8 +219,8 @@ def volume(sheet: Sheet) -> Iterator[Found]:
     for link, body in _with_shapes(sheet):
         density = (link.mass or 0.0) / body.volume
         if not VOLUMES[0] <= density <= VOLUMES[1]:
-            what = f"its mass is {link.mass:g} kg and its volume is {1e6 * body.volume:.3g} cm3"
-            yield link.found(f"{what}, which gives {density:.2g} kg/m3")
+            what = f"mass {link.mass:g} kg and volume {1e6 * body.volume:.3g} cm3"
+            yield link.found(f"{what} give a density of {density:.2g} kg/m3")
 
 
 def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
@@ -263,11 +263,11 @@ def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
         a, b = links[left], links[right]
         if not a.mass or not b.mass:
             if bool(a.mass) != bool(b.mass):
-                yield a.found(f"it has {_kg(a)}, but {b.part} has {_kg(b)}")
+                yield a.found(f"{_kg(a)}, but {b.part} has {_kg(b)}")
             continue
         differences = list(_differences(a, b))
         if differences:
-            yield b.found(f"unlike {a.part}, it has {', '.join(differences)}")
+            yield b.found(f"differs from {a.part}: {', '.join(differences)}")
 
 
 def _kg(link: Link) -> str:
@@ -283,14 +283,15 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
     one, other = float(np.linalg.norm(a.center)), float(np.linalg.norm(b.center))
     if abs(one - other) > TOLERANCE * max(one, other, radius):
         yield (
-            f"a center of mass {1e3 * other:.3g} mm from its origin instead of {1e3 * one:.3g} mm"
+            f"a center of mass {1e3 * other:.3g} mm from the link origin "
+            f"instead of {1e3 * one:.3g} mm"
         )
     largest = np.max(np.abs([a.principal, b.principal]))
     if np.max(np.abs(a.principal - b.principal)) > 2.0 * TOLERANCE * largest:
         yield f"moments {_list(b.principal)} instead of {_list(a.principal)} kg m2"
     elif not _mixed(a, b):
         yield (
-            "a center of mass that is placed differently relative to its principal "
+            "a center of mass that is placed differently relative to the principal "
             "axes (check the signs)"
         )
 
@@ -319,11 +320,11 @@ def unlike_limits(sheet: Sheet) -> Iterator[Found]:
         a, b = sheet.by_name[left], sheet.by_name[right]
         if a.range is not None and b.range is not None and not _alike(a.range, b.range):
             own, other = (f"{low:.4g} to {high:.4g}" for low, high in (b.range, a.range))
-            yield b.found(f"its range is {own}, but that of {a.part} is {other}")
+            yield b.found(f"range {own}, but that of {a.part} is {other}")
         for key in ("effort", "velocity"):
             one, two = a.limits.get(key), b.limits.get(key)
             if one is not None and two is not None and one != two:
-                yield b.found(f"its {key} limit is {two:g}, but that of {a.part} is {one:g}")
+                yield b.found(f"{key} limit {two:g}, but that of {a.part} is {one:g}")
 
 
 def _alike(a: tuple[float, float], b: tuple[float, float]) -> bool:

@@ -45,7 +45,7 @@ def unconnected(sheet: Sheet) -> Iterator[Found]:
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
     for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
-            yield link.found("no joint connects it to the robot")
+            yield link.found("no joint connects the link to the robot")
 
 
 def reference(sheet: Sheet) -> Iterator[Found]:
@@ -70,11 +70,11 @@ def mimic(sheet: Sheet) -> Iterator[Found]:
         if leader is None:
             yield joint.found(f"there is no joint {joint.mimic.joint!r} to mimic")
         elif leader.kind == "fixed":
-            yield joint.found(f"it mimics the fixed {leader.part}")
+            yield joint.found(f"the mimicked {leader.part} is fixed")
         elif _circle(sheet, joint):
-            yield joint.found("it mimics itself through other mimic joints")
+            yield joint.found("the joint mimics itself through other mimic joints")
         elif joint.mimic.multiplier == 0.0:
-            yield joint.found(f"it mimics {leader.part} with multiplier 0")
+            yield joint.found(f"the joint mimics {leader.part} with multiplier 0")
 
 
 def _circle(sheet: Sheet, joint: Joint) -> bool:
@@ -97,8 +97,8 @@ def mimic_range(sheet: Sheet) -> Iterator[Found]:
         ends = sorted(joint.mimic.multiplier * x + joint.mimic.offset for x in leader.range)
         slack = _SLACK + 1e-3 * (joint.range[1] - joint.range[0])
         if ends[0] < joint.range[0] - slack or ends[1] > joint.range[1] + slack:
-            what = f"its leader, {leader.part}, moves it from {ends[0]:.4g} to {ends[1]:.4g}"
-            limits = f"its limits are {joint.range[0]:.4g} to {joint.range[1]:.4g}"
+            what = f"the leader, {leader.part}, moves the joint from {ends[0]:.4g} to {ends[1]:.4g}"
+            limits = f"the limits are {joint.range[0]:.4g} to {joint.range[1]:.4g}"
             yield joint.found(f"{what}, but {limits}")
 
 
@@ -158,7 +158,7 @@ def negative(sheet: Sheet) -> Iterator[Found]:
     """Find negative values of quantities such as armature, damping and friction."""
     for entry in sheet.outside:
         if entry.row.lint == "negative":
-            what = f"its {entry.name} is {min(entry.numbers):g}"
+            what = f"{entry.name} is {min(entry.numbers):g}"
             yield Found(part_of(entry.part), entry.place or sheet.file, what)
 
 
@@ -169,7 +169,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
             continue
         for key in ("effort", "velocity"):
             if joint.limits.get(key, math.inf) <= 0.0:
-                yield joint.found(f"its {key} limit is {joint.limits[key]:g}")
+                yield joint.found(f"the {key} limit is {joint.limits[key]:g}")
 
 
 def degrees(sheet: Sheet) -> Iterator[Found]:
@@ -183,7 +183,7 @@ def degrees(sheet: Sheet) -> Iterator[Found]:
         if hinge and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles):
             yield joint.found(f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees")
         if any(abs(x) > 1.01 * _TURN for x in joint.angles):
-            what = f"its origin is rotated by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"
+            what = f"the origin is rotated by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"
             yield joint.found(f"{what}, which looks like degrees")
 
 

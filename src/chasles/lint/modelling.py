@@ -25,7 +25,7 @@ def slender(sheet: Sheet) -> Iterator[Found]:
             thin, _, long = (math.sqrt(12.0 * x / link.mass) for x in link.second_moments)
             if long > SLENDER * thin:
                 what = (
-                    f"its mass and moments of inertia match a box {long:.3g} m long "
+                    f"the mass and moments of inertia match a box {long:.3g} m long "
                     f"and {thin * 1e3:.3g} mm thick"
                 )
                 yield link.found(what)
@@ -36,7 +36,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
     where = {link.name: link.where for link in sheet.links}
     for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
         what = (
-            f"its center of mass is {radii:.0f} radii of gyration from its joint (limit: {FAR:g})"
+            f"the center of mass is {radii:.0f} radii of gyration from the joint (limit: {FAR:g})"
         )
         yield Found(f"link {name!r}", where.get(name, sheet.file), what)
 

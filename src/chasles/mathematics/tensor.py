@@ -38,7 +38,7 @@ class Fourth:
         """Contract two of the four indices. Contracting (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
-            problem = f"indices must be different integers from 0 to 3, not {first, second}"
+            problem = f"the indices must be different integers from 0 to 3, not {first, second}"
             raise InputError("E-MATH-026", problem, part="contract")
 
         def entry(row: int, column: int) -> Number:

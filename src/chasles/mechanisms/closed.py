@@ -101,13 +101,15 @@ class Closed(Constrained):
     ) -> tuple[float, ...]:
         """Return the checked actuator weights of the named degrees of freedom."""
         if not isinstance(weights or {}, Mapping):
-            problem = f"weights must be {{degree of freedom: weight}}, not {type(weights).__name__}"
+            problem = (
+                f"`weights` must be {{degree of freedom: weight}}, not {type(weights).__name__}"
+            )
             raise ArgumentError("E-LOOP-014", problem, part="inverse_dynamics")
         chosen = dict.fromkeys(names, 1.0)
         for name, value in (weights or {}).items():
             if name not in chosen:
                 problem, known = (
-                    f"weights names {name!r}, which is not actuated",
+                    f"`weights` names {name!r}, which is not actuated",
                     ", ".join(map(repr, names)),
                 )
                 raise InputError("E-LOOP-015", problem, f"name {known}", part="inverse_dynamics")

@@ -42,11 +42,11 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
     """Return the checked options `comfort` and `comfort_weight`, or None if they are not given."""
     if given is None:
         if weight is not None:
-            problem = "comfort_weight was given without comfort"
+            problem = "`comfort_weight` was given without `comfort`"
             raise InputError(
                 "E-CALL-375",
                 problem,
-                "also pass a preferred configuration: comfort=q or comfort='limits'",
+                "also pass `comfort`: a preferred configuration, or 'limits'",
                 part=PART,
             )
         return None
@@ -54,17 +54,17 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
     weights = 1.0 / units**2
     if isinstance(given, str):
         if given != MIDDLE:
-            problem = f"comfort must be a configuration or {MIDDLE!r}, not {given!r}"
+            problem = f"`comfort` must be a configuration or {MIDDLE!r}, not {given!r}"
             raise InputError("E-CALL-376", problem, part=PART)
         posture, weights = _middle(mechanism, bounds)
     else:
         posture = numbers(f"{PART}: comfort", given, mechanism.nq).astype(float)
         if not np.isfinite(posture).all():
-            raise InputError("E-CALL-379", "comfort must contain only finite numbers", part=PART)
+            raise InputError("E-CALL-379", "`comfort` must contain only finite numbers", part=PART)
     if weight is not None:
         factors = np.asarray(numbers(f"{PART}: comfort_weight", weight, mechanism.nv), float)
         if factors.ndim != 1 or not ((factors >= 0.0) & (factors < np.inf)).all():
-            problem = "comfort_weight must have one finite number >= 0 per degree of freedom"
+            problem = "`comfort_weight` must have one finite number >= 0 per degree of freedom"
             raise InputError("E-CALL-377", problem, part=PART)
         weights = weights * factors
     return Comfort(posture, np.maximum(weights, SOFTEST * weights.max(initial=0.0)))

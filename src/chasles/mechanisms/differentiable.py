@@ -77,7 +77,7 @@ def differentiable(
     )
     if without := undifferentiable(pairs, options):
         if any(arrays.recorded(a) for a in every if library_of(a) is not None):
-            problem = f"{' and '.join(without)} cannot be used while derivatives are recorded"
+            problem = f"`{'` and `'.join(without)}` cannot be used while derivatives are recorded"
             remedy = "omit these options, or use targets without derivatives, such as NumPy arrays"
             raise ArgumentError("E-CALL-385", problem, remedy, part=PART)
         return _copied(mechanism, bounds, pairs, arrays, options)

@@ -321,8 +321,8 @@ class Constrained(Mechanism):
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
         if multipliers is None:
-            problem = f"robot {self.model.name!r} has loops or couplings, but multipliers is None"
-            remedy = "pass multipliers, the second result of constrained_dynamics"
+            problem = f"robot {self.model.name!r} has loops or couplings, but `multipliers` is None"
+            remedy = "pass `multipliers`, the second result of constrained_dynamics"
             raise ArgumentError("E-ROBOT-019", problem, remedy, part=name)
         return (multipliers,)
 

@@ -75,7 +75,7 @@ def _with_parts(sensor: SensorData) -> SensorData:
     for name in ("pose", "reference_pose"):
         _check_pose(name, getattr(sensor, name), part)
     if not (sensor.cutoff == 0.0 or (is_finite(sensor.cutoff) and sensor.cutoff > 0.0)):
-        problem = f"cutoff must be non-negative, not {sensor.cutoff!r:.60}"
+        problem = f"`cutoff` must be non-negative, not {sensor.cutoff!r:.60}"
         raise InputError("E-SENSE-012", problem, part=part)
     _check_noise(sensor.noise, sensor.traits.size, part)
     given = _row("numbers", sensor.numbers, part)
@@ -121,7 +121,7 @@ def _check_noise(noise: Any, size: int, part: str) -> None:
             problem = f"noise {name} must be non-negative, not {value!r:.60}"
             raise InputError("E-SENSE-025", problem, part=part)
     if not a_number("correlation_time", noise.correlation_time, part) > 0.0:
-        problem = f"correlation_time must be positive, not {noise.correlation_time!r:.60}"
+        problem = f"`correlation_time` must be positive, not {noise.correlation_time!r:.60}"
         raise InputError("E-SENSE-026", problem, part=part)
     if len(_row("offset", noise.offset, part)) not in (0, size):
         problem = f"the noise offset must have {size} entries, not {len(noise.offset)}"
@@ -155,6 +155,6 @@ def _several(given: Any, part: str) -> Any:
     """Return a tuple or list unchanged; raise an error for anything else."""
     if not isinstance(given, tuple | list):
         kind = type(given).__name__
-        problem = f"size and triangles of a surface must be lists or tuples, not {kind}"
+        problem = f"`size` and `triangles` of a surface must be lists or tuples, not {kind}"
         raise InputError("E-SENSE-032", problem, part=part)
     return given

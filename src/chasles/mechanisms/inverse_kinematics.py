@@ -76,7 +76,7 @@ def inverse_kinematics(
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     task, lead, given = task_of(mechanism, bounds, targets)
     if solutions not in ("first", "all"):
-        problem = f"solutions must be 'first' or 'all', not {solutions!r}"
+        problem = f"`solutions` must be 'first' or 'all', not {solutions!r}"
         raise InputError("E-CALL-371", problem, part=PART)
     tries = checked_count(f"{PART}: tries", tries, most=MOST_TRIES)
     count = checked_count(f"{PART}: count", count, most=MOST_TRIES)

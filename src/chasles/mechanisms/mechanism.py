@@ -453,5 +453,5 @@ def check_coordinates(function: str, coordinates: Any) -> None:
     """Check the option `coordinates`, which may be None for the inverse mass matrix."""
     unsaid = coordinates is None and function == "mass_matrix_inverse"
     if coordinates not in get_args(Coordinates) and not unsaid:
-        problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'
+        problem = f'`coordinates` must be "tree" or "independent", not {coordinates!r}'
         raise InputError("E-LOOP-037", problem, part=function)

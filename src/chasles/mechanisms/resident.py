@@ -48,8 +48,10 @@ def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, A
     special = [name for name in HOST if not any(options[name] is each for each in plain)]
     special += ["avoid"] * any(isinstance(target, Clearance) for target in pairs)
     if library.package == "cupy" and special:
-        problem = f"{', '.join(special)} cannot be used with CuPy arrays"
-        raise ArgumentError("E-GPU-033", problem, "omit it, or use NumPy arrays", part=PART)
+        problem = f"`{'`, `'.join(special)}` cannot be used with CuPy arrays"
+        raise ArgumentError(
+            "E-GPU-033", problem, "omit these options, or use NumPy arrays", part=PART
+        )
     if library.package != "cupy" and (special or not _has_cupy()):
         return False
     return bool(module("solving_cupy").resident(arrays))
@@ -130,13 +132,13 @@ def _broadcast(
     shapes = [goals.shape[:-1]]
     if posture is not None:
         if posture.shape[-1:] != (nq,):
-            problem = f"guess must have shape (..., {nq}), not {posture.shape}"
+            problem = f"`guess` must have shape (..., {nq}), not {posture.shape}"
             raise InputError("E-GPU-034", problem, part=PART)
         shapes.append(posture.shape[:-1])
     try:
         lead = np.broadcast_shapes(*shapes)
     except ValueError:
-        problem = f"shapes of targets and guess do not broadcast: {shapes[0]}, {shapes[1]}"
+        problem = f"shapes of `targets` and `guess` do not broadcast: {shapes[0]}, {shapes[1]}"
         raise InputError("E-GPU-035", problem, part=PART) from None
     count, numbers = math.prod(lead), goals.shape[-1]
     rows = cupy.array(cupy.broadcast_to(goals, (*lead, numbers)), order="C")
@@ -162,7 +164,7 @@ def _fixed(
     assert here is not None
     if here.ndim > 1:
         problem = "on a GPU, `fixed` needs one guess that applies to all targets"
-        raise InputError("E-GPU-036", problem, "pass a guess of shape (nq,)", part=PART)
+        raise InputError("E-GPU-036", problem, "pass one `guess` of shape (nq,)", part=PART)
     here, held = np.clip(here, bounds.lower, bounds.upper), []
     for name in names:
         movable[0, mechanism.velocity_slice(name)] = 0.0

@@ -120,11 +120,11 @@ def exerted(
     keys, values = wrench_arguments(model, f_ext)
     named, arrays, counts = list(keys), list(values), dict[str, int]()
     if forces is not None and not isinstance(forces, list | tuple):
-        problem = f"forces must be {{frame: Wrench}} or ContactForce, not {type(forces).__name__}"
+        problem = f"`forces` must be {{frame: Wrench}} or ContactForce, not {type(forces).__name__}"
         raise ArgumentError("E-SENSE-019", problem, part="sense")
     for contact in forces or ():
         if not isinstance(contact, ContactForce):
-            problem = f"forces must be {{frame: Wrench}} or ContactForce, not {contact!r:.60}"
+            problem = f"`forces` must be {{frame: Wrench}} or ContactForce, not {contact!r:.60}"
             raise ArgumentError("E-SENSE-005", problem, part="sense")
         name = model.frame(contact.link).name
         for at, array in _contact(contact):

@@ -82,7 +82,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     2
     """
     if not isinstance(source, Description):
-        problem = f"source must be a Description, not {type(source).__name__}"
+        problem = f"`source` must be a Description, not {type(source).__name__}"
         raise ArgumentError("E-MODEL-055", problem, "use chasles.load(path) for a file")
     for data in (*source.joints, *source.loops):
         if isinstance(data.custom, Joint):

@@ -105,7 +105,7 @@ def coupling(
         count = len(numbers) + len(states)
         remedy = (
             f"define the function with one argument for each of the {count} coordinates, "
-            "velocities and frames, and use the functions of chasles.expr"
+            "velocities and frames, and take sin, sqrt and other functions from chasles.expr"
         )
         raise uncoupled("E-LOOP-026", problem, remedy) from error
     rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
@@ -362,7 +362,10 @@ def motion(function: Motion, *, joint: str = "") -> Program:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
         problem = f"the function failed for a symbolic time: {type(error).__name__}: {said(error)}"
-        remedy = "define a function of time only, and use the functions of chasles.expr"
+        remedy = (
+            "define a function of time only, "
+            "and take sin, sqrt and other functions from chasles.expr"
+        )
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):

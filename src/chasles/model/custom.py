@@ -73,7 +73,7 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
             problem = f"{name} does not define {number}"
-            raise ModelError("E-JOINT-004", problem, "define nq, nv and units")
+            raise ModelError("E-JOINT-004", problem, "define `nq`, `nv` and `units`")
     units, quaternion = joint.units, ("1",) * 4
     if len(units) != joint.nq or set(units) - {"rad", "m", "1"}:
         problem = f"{name} has invalid units {units}"
@@ -95,7 +95,7 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
         raise ModelError("E-JOINT-008", problem)
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
         problem = f"{name} has invalid values: holonomic = {joint.holonomic}, path = {joint.path}"
-        raise ModelError("E-JOINT-009", problem, "set path only for nonholonomic joints")
+        raise ModelError("E-JOINT-009", problem, "set `path` only for nonholonomic joints")
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:

@@ -102,8 +102,8 @@ class DHRow:
         for key, none in bounds.items():
             if joint.nq > 1 and getattr(self, key) != none:
                 what = f"a {self.kind} joint with {joint.nq} coordinates"
-                problem = f"{key} is only for joints with one coordinate, not for {what}"
-                raise ModelError("E-DH-341", problem, f"omit {key}")
+                problem = f"`{key}` is only for joints with one coordinate, not for {what}"
+                raise ModelError("E-DH-341", problem, f"omit `{key}`")
 
     @property
     def rigid(self) -> RigidInertia:
@@ -231,7 +231,7 @@ def _sum(variable: str, constant: float) -> str:
 def _rows(given: Any) -> tuple[DHRow, ...]:
     """Convert rows in any accepted form to `DHRow` objects."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        problem = f"rows must be a sequence, not {type(given).__name__}"
+        problem = f"`rows` must be a sequence, not {type(given).__name__}"
         raise ModelError("E-DH-003", problem, "give a sequence of rows or an (n, 4) array")
     rows = []
     for i, row in enumerate(given, start=1):

@@ -68,7 +68,7 @@ def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
     except (TypeError, ValueError, OverflowError) as error:
         problem = f"not {type(value).__name__}: {error}"
     has_q = isinstance(getattr(value, "q", None), np.ndarray)
-    remedy = f"pass the attribute q of the {type(value).__name__}" if has_q else ""
+    remedy = f"pass the attribute `q` of the {type(value).__name__}" if has_q else ""
     raise ArgumentError(
         "E-CALL-113", f"{what} must be real numbers, {problem:.200}", remedy, part=part
     )
@@ -122,7 +122,7 @@ def a_generator(value: Any, part: str = "") -> np.random.Generator:
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError, OverflowError) as error:
-        problem = f"rng must be a NumPy generator or a seed, not {type(value).__name__}: {error}"
+        problem = f"`rng` must be a NumPy generator or a seed, not {type(value).__name__}: {error}"
         raise InputError("E-CALL-115", f"{problem:.200}", part=part) from None
 
 

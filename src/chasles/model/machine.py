@@ -33,8 +33,9 @@ class StretchData(NamedTuple):
 class RotorData:
     """A tendon, or a rotor driven by several joints, with inertia, spring and damping.
 
-    The velocity of a tendon or rotor is the sum of ratio * joint velocity over `freedoms`. The
-    tendon length or rotor angle is the sum of ratio * joint coordinate, plus `offset`.
+    The velocity of a tendon or rotor is the sum of the velocities in `freedoms`, weighted with
+    `ratios`. The tendon length or rotor angle is the sum of the joint coordinates, weighted in the
+    same way, plus `offset`.
 
     Attributes
     ----------

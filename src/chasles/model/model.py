@@ -515,7 +515,7 @@ class Model:
         1
         """
         if not isinstance(name, str):
-            raise ArgumentError("E-MODEL-033", f"frame must be a name, not {name!r}")
+            raise ArgumentError("E-MODEL-033", f"`frame` must be a name, not {name!r}")
         if name not in self.frames:
             problem = f"there is no frame {name!r}"
             part = f"robot {self.name!r}"

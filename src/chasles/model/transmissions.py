@@ -116,7 +116,9 @@ def check_actuators(model: Model) -> None:
         seen.add(data.name)
         if data.kind not in TRANSMISSIONS or data.dynamics not in DYNAMICS:
             problem = f"kind {data.kind!r} with dynamics {data.dynamics!r} is not supported"
-            remedy = f"set kind to one of {TRANSMISSIONS[:-1]} and dynamics to one of {DYNAMICS}"
+            remedy = (
+                f"set `kind` to one of {TRANSMISSIONS[:-1]} and `dynamics` to one of {DYNAMICS}"
+            )
             raise faulty("E-MODEL-402", data, problem, remedy)
         known = parts.get(data.kind, frames)
         for name in _driven(data):
@@ -128,7 +130,7 @@ def check_actuators(model: Model) -> None:
             nv = next(b.joint.nv for b in model.bodies if b.data.name == data.target)
             wanted = 1 if nv == 1 else 6
         if data.kind and len(data.gear) != wanted:
-            problem = f"gear has {len(data.gear)} numbers instead of {wanted}"
+            problem = f"`gear` has {len(data.gear)} numbers instead of {wanted}"
             raise faulty("E-MODEL-404", data, problem, f"give {wanted}")
 
 

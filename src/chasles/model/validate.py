@@ -66,7 +66,8 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         return
     if joint.kind == "custom" or joint.custom is not None:
         problem = (
-            "for a user-defined joint type, set kind='custom' and custom to an instance of the type"
+            "for a user-defined joint type, set kind='custom' "
+            "and `custom` to an instance of the type"
         )
         raise faulty("E-MODEL-042", joint, problem)
     if joint.kind not in known:
@@ -163,7 +164,7 @@ def check_frames(model: Model) -> tuple[str, ...]:
     """
     notes = []
     for name, radii in far_frames(model):
-        far = f"its center of mass is {radii:.0f} radii of gyration from its joint"
+        far = f"the center of mass is {radii:.0f} radii of gyration from the joint"
         cost = f"which can cost {2.0 * math.log10(radii):.0f} of 16 digits"
         remedy = (
             "move the joint's frame closer to the center of mass, or check the units of the inertia"

@@ -131,7 +131,7 @@ def _traced_step(
             "or if its target is a trajectory and the robot has loops"
         )
     elif not isinstance(plan.asked, FunctionType) and not compiled:
-        why = "control is an object that may have state"
+        why = "`control` is an object that may have state"
     else:
         try:
             alone = control if compiled else _apart(control)
@@ -324,7 +324,7 @@ def _transfers(
     Return None if the states are already on the device.
     """
     if device not in (None, "cpu", "cuda"):
-        problem = f"device must be 'cpu' or 'cuda', not {device!r}"
+        problem = f"`device` must be 'cpu' or 'cuda', not {device!r}"
         raise InputError("E-MOTION-097", problem, part="simulate")
     found = {row.package for row in map(library_of, states) if row is not None}
     there = "cupy" in found

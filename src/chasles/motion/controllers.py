@@ -514,8 +514,8 @@ def checked_parameters(parameters: Any, control: Any) -> int:
     """
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN | Followed)):
-        problem = "parameters were given, but tau is not a controller"
-        remedy = "pass a function tau(t, q, qd, p), or omit parameters"
+        problem = "`parameters` were given, but `tau` is not a controller"
+        remedy = "pass a function tau(t, q, qd, p), or omit `parameters`"
         raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
     return count
 
@@ -550,6 +550,6 @@ def parameter_count(parameters: Any) -> int:
         parameters if library_of(parameters) else some_numbers("parameters", parameters)
     )
     if not shape or not shape[-1]:
-        problem = f"parameters must be an array (m,) or (..., m), not {parameters!r:.60}"
+        problem = f"`parameters` must be an array (m,) or (..., m), not {parameters!r:.60}"
         raise InputError("E-MOTION-011", problem, part="rollout")
     return shape[-1]

@@ -119,7 +119,10 @@ def called(
     except Exception as error:
         wanted = "(t, q, qd, p)" if len(arguments) > 3 else "(t, q, qd)"
         problem = f"the controller failed when traced: {type(error).__name__}: {said(error)}"
-        remedy = f"define it as a function of {wanted}, written with functions of chasles.expr"
+        remedy = (
+            f"give the controller the arguments {wanted}, "
+            "and take sin, sqrt and other functions from chasles.expr"
+        )
         raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != size or not all(map(is_number, found)):

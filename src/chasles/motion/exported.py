@@ -68,7 +68,7 @@ def exported_step(
         remedy = "pass the step size in s, for example dt=0.002"
         raise InputError("E-EXPORT-014", f"{TIME_STEP} needs a step size", remedy, part="export")
     if ctrl and control is not None:
-        raise InputError("E-EXPORT-015", "pass control or ctrl, not both", part="export")
+        raise InputError("E-EXPORT-015", "pass `control` or `ctrl`, not both", part="export")
     plan = Plan(contacts=contacts, limits=limits, dissipation=dissipation, integrator=TIME_STEPPING)
     law = Controls() if ctrl else control
     step = checked_step(dt, "export: dt")

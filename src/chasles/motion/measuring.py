@@ -32,7 +32,7 @@ def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
     sensors = chosen(mechanism.model, names)
     if any(library_of(array) for array in (run.q, run.qd)):
         problem = "sensors= requires NumPy arrays on the CPU"
-        remedy = "pass q and qd as NumPy arrays"
+        remedy = "pass `q` and `qd` as NumPy arrays"
         raise InputError("E-SENSE-013", problem, remedy, part="simulate")
     qdd, forces = np.zeros_like(run.qd), None
     if any(map(_feels, sensors)):

@@ -24,7 +24,7 @@ def check_names(source: Description, plan: Plan) -> None:
     """Raise an error for model parameters that are unknown or that the integrator rejects."""
     given = plan.model_parameters
     if given is not None and not isinstance(given, Mapping):
-        problem = f"model_parameters must map names to values, not {given!r:.60}"
+        problem = f"`model_parameters` must map names to values, not {given!r:.60}"
         remedy = "pass, for example, {'link3.mass': 2.0}"
         raise ArgumentError("E-MOTION-204", problem, remedy, part="model_parameters")
     for name in given or ():
@@ -32,7 +32,7 @@ def check_names(source: Description, plan: Plan) -> None:
         parameter_shape(source, _pairs(plan.contacts) if stepped else (), name)
         own = name in (FRICTION, STIFFNESS) or name.endswith(".friction")
         if own and not stepped:
-            problem = f"{name} needs integrator {TIME_STEPPING!r}, not {plan.integrator!r:.60}"
+            problem = f"`{name}` needs integrator {TIME_STEPPING!r}, not {plan.integrator!r:.60}"
             raise ArgumentError("E-MOTION-207", problem, part="model_parameters")
 
 
@@ -72,7 +72,7 @@ def given_values(
     try:
         lead = np.broadcast_shapes(*(tuple(part.shape)[:-1] for part in parts))
     except ValueError:
-        problem = "the leading shapes of model_parameters do not broadcast"
+        problem = "the leading shapes of `model_parameters` do not broadcast"
         raise InputError("E-MOTION-208", problem, part="model_parameters") from None
     return xp.concatenate([xp.broadcast_to(x, (*lead, x.shape[-1])) for x in parts], -1)
 

@@ -155,7 +155,7 @@ def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
     given = [tasks] if isinstance(tasks, Mapping | str) else tasks
     if not isinstance(given, Sequence) or not given:
         problem = (
-            "tasks must be {frame: kind}, or a list of such mappings in order of priority, "
+            "`tasks` must be {frame: kind}, or a list of such mappings in order of priority, "
             f"not {tasks!r:.60}"
         )
         raise InputError("E-CONTROL-401", problem, part=PART)

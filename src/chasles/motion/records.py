@@ -43,7 +43,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if self.direction not in (-1, 0, 1):
-            problem = f"direction must be -1, 0 or 1, not {self.direction!r}"
+            problem = f"`direction` must be -1, 0 or 1, not {self.direction!r}"
             raise InputError("E-MOTION-040", problem, part=f"event {self.name!r}")
 
     @property

@@ -92,7 +92,7 @@ def _course(
     else:
         for name, given in (("limits", limits is not False), ("contacts", contacts == "file")):
             if given:
-                problem = f"{name} needs integrator {TIME_STEPPING!r}, not {integrator!r:.60}"
+                problem = f"`{name}` needs integrator {TIME_STEPPING!r}, not {integrator!r:.60}"
                 raise ArgumentError("E-MOTION-196", problem, part="rollout")
         check_names(robot.model.source, plan)
         free = tuple(model_parameters or ())
@@ -211,8 +211,8 @@ def rollout_pullback(
 ) -> RolloutGradient:
     """Return the gradient of a function of a trajectory with respect to the rollout's inputs.
 
-    The derivatives of the function with respect to the recorded states are given. The inputs are
-    the initial state, the torques, the controller's parameters and the model parameters.
+    `covectors` contains the derivatives of the function with respect to the recorded states. The
+    inputs are the initial state, the torques, the controller's parameters and the model parameters.
 
     Parameters
     ----------

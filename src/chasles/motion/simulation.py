@@ -213,7 +213,7 @@ def simulate(
     if plan.model_parameters is not None:
         check_names(robot.model.source, plan)
     if plan.model_parameters and plan.sensors is not False:
-        problem = "sensors= cannot be combined with model_parameters"
+        problem = "`sensors` cannot be combined with `model_parameters`"
         remedy = "simulate robot.with_parameters(...) instead"
         raise InputError("E-MOTION-203", problem, remedy, part="simulate")
     run = _motion(robot, plan, q, qd, compiled, device, threads)
@@ -232,7 +232,7 @@ def planned(options: Mapping[str, Any]) -> Plan:
     for name, kind in GROUPS.items():
         group = options.get(name)
         if group is not None and not isinstance(group, kind):
-            problem = f"{name} must be an instance of {kind.__name__}, not {group!r:.60}"
+            problem = f"`{name}` must be an instance of {kind.__name__}, not {group!r:.60}"
             raise ArgumentError("E-MOTION-091", problem, part="simulate")
         values |= vars(group) if group is not None else {}
     for name, value in options.items():
@@ -251,7 +251,7 @@ def planned(options: Mapping[str, Any]) -> Plan:
         values["control"] = Controls.of(values["ctrl"])
     control = values.get("control")
     if isinstance(control, str) or is_trajectory(control):
-        problem = f"control must be a controller or a function, not {control!r:.60}"
+        problem = f"`control` must be a controller or a function, not {control!r:.60}"
         remedy = "use PDControl, GravityCompensation or ComputedTorque from chasles.rollouts"
         raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
     if values.get("duration") is None:
@@ -300,7 +300,7 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
     """
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
-            problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
+            problem = f"`contacts` must be pairs or 'file', not {plan.contacts!r:.60}"
             floor = "contacts=chasles.contact.file_pairs(robot, ground=True)"
             remedy = f"for a floor at z = 0, use {floor} and integrator='time-stepping'"
             raise ArgumentError("E-MOTION-134", problem, remedy, part="simulate")
@@ -365,7 +365,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         ("model_parameters", plan.model_parameters),
     ):
         if value is not None:
-            problem = f"{name} needs a compiled motion, but this motion is not compiled: {why}"
+            problem = f"`{name}` needs a compiled motion, but this motion is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
     name = "tau"
     if isinstance(control, Controls):
@@ -375,7 +375,9 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
     shape = some_numbers(name, control, "simulate").shape
     if len(shape) > max(np.ndim(q), np.ndim(qd), 1):
         problem = f"leading shape {shape[:-1]} of {name} does not broadcast to that of q and qd"
-        remedy = f"pass a constant {name}; one row per step requires a compiled simulation ({why})"
+        remedy = (
+            f"pass a constant `{name}`; one row per step requires a compiled simulation ({why})"
+        )
         raise InputError("E-MOTION-099", problem, remedy, part="simulate")
 
 

@@ -443,7 +443,7 @@ def cones_program(P: np.ndarray, c: np.ndarray, cones: list[Cone]) -> np.ndarray
     solution = clarabel.DefaultSolver(P, c, A, b, kinds, settings).solve()
     status = str(solution.status)
     if status in ("DualInfeasible", "AlmostDualInfeasible"):
-        problem = "the problem is unbounded: no forces keep the contacts from penetrating"
+        problem = "the problem is unbounded: no forces prevent penetration"
         raise Infeasible("E-CONTACT-008", problem, PENETRATE, part="cone_program")
     if status not in ("Solved", "AlmostSolved"):
         problem = f"Clarabel found no solution ({status})"

@@ -125,7 +125,7 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
     tree = _checked("expanded_parents", parents)
     counts = np.asarray(freedoms)
     if counts.shape != (len(tree),) or counts.dtype.kind not in "iu" or np.any(counts < 0):
-        problem = f"freedoms must be {len(tree)} nonnegative integers, not {freedoms!r}"
+        problem = f"`freedoms` must be {len(tree)} nonnegative integers, not {freedoms!r}"
         raise InputError("E-MATH-340", problem, part="expanded_parents")
     found: list[int] = []
     last: dict[int, int] = {-1: -1}
@@ -492,7 +492,7 @@ def _checked(function: str, parents: Parents) -> tuple[int, ...]:
     given = np.asarray(parents)
     right = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
     if not right or np.any(given < -1) or np.any(given >= np.arange(len(given))):
-        problem = f"parents must be integers with -1 <= parents[i] < i, not {parents!r:.60}"
+        problem = f"`parents` must be integers with -1 <= parents[i] < i, not {parents!r:.60}"
         remedy = "number the rows from 0 at the root; use -1 for rows attached to the base"
         raise InputError("E-MATH-342", problem, remedy, part=function)
     return tuple(map(int, given))

@@ -187,7 +187,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     sizes = np.linalg.svd(work, compute_uv=False)
     if work.shape[0] != work.shape[1] or _rank(sizes) < len(work):
         problem = (
-            f"forces has {F.shape[1]} columns, and S.T @ forces has rank {_rank(sizes)}; both "
+            f"`forces` has {F.shape[1]} columns, and S.T @ forces has rank {_rank(sizes)}; both "
             f"numbers must equal the number of columns of S ({S.shape[1]})"
         )
         remedy = "pass as many independent actuator forces as there are degrees of freedom"

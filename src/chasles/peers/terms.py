@@ -386,6 +386,14 @@ def _fixed_to(robot: Robot, first: Term) -> list[str]:
     return [name for name, frame in frames.items() if frame.body == body]
 
 
+def _acceleration(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
+    left = sides[0].robot.model.source.unsupported
+    if left:
+        more = f", and {len(left) - 1} more warnings on loading" if len(left) > 1 else ""
+        return f"unsupported: {left[0].partition(': ')[2] or left[0]}{more}"
+    return "forces: the equations of motion agree, but actuator, damping or fluid forces differ"
+
+
 def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     side = sides[0]
     there = side.convention.from_mass_matrix(side.x, side.answers.mass_matrix)
@@ -413,6 +421,7 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "with gravity in the other library",
     "bias forces": "velocity: both agree at rest; the other library uses a different "
     "joint velocity convention",
+    "accelerations": _acceleration,
     "loops": "loops: a loop that is closed in chasles is open in the other library; its "
     "frames differ",
 }

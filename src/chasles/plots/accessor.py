@@ -313,14 +313,16 @@ class Plots:
         'x'
         """
         if plane not in ("xy", "xz", "yz", "3d"):
-            raise InputError("E-PLOT-014", f"plane must be 'xy', 'xz', 'yz' or '3d', not {plane!r}")
+            raise InputError(
+                "E-PLOT-014", f"`plane` must be 'xy', 'xz', 'yz' or '3d', not {plane!r}"
+            )
         robot = self._robot
         chosen = frame_of(robot, frame)
         if q is None:
             remedy = "pass configurations q in which the loops are closed (robot.assemble)"
             robot.mechanism.refuse_loops("workspace", remedy)
             if samples < 2:
-                raise InputError("E-PLOT-015", f"samples must be at least 2, not {samples}")
+                raise InputError("E-PLOT-015", f"`samples` must be at least 2, not {samples}")
             q = robot.random(np.random.default_rng(seed), size=samples)
         points = robot.forward_kinematics(path("q", q, robot.nq), frame=chosen)[:, :3, 3]
         drawn = new(axes, "3d" if plane == "3d" else None)
@@ -378,7 +380,9 @@ class Plots:
         known = [m.name for m in METHODS[function] if not m.steep]
         counts = range(1, len(robot.joints) + 1) if lengths is None else sorted(lengths)
         if not counts or not 1 <= counts[0] <= counts[-1] <= len(robot.joints):
-            problem = f"lengths must contain one or more joint counts from 1 to {len(robot.joints)}"
+            problem = (
+                f"`lengths` must contain one or more joint counts from 1 to {len(robot.joints)}"
+            )
             raise InputError("E-PLOT-001", problem)
         neutral = {joint: robot.neutral()[robot.position_slice(joint)] for joint in robot.joints}
         held = [{joint: neutral[joint] for joint in robot.joints[n:]} for n in counts]
@@ -402,7 +406,7 @@ class Plots:
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
     """Return singular values (..., min(rows, nv)) of the Jacobian rows, in descending order."""
     if rows not in ROWS:
-        raise InputError("E-PLOT-007", f"rows must be {', '.join(map(repr, ROWS))}, not {rows!r}")
+        raise InputError("E-PLOT-007", f"`rows` must be {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:
         raise InputError(
             "E-PLOT-008",
@@ -417,7 +421,7 @@ def swept(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the grid points for both joints, and all configurations (points, points, nq)."""
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
-        raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
+        raise InputError("E-PLOT-010", f"`joints` must be the names of two joints, not {joints!r}")
     if points < 2:
         raise InputError("E-PLOT-011", f"the number of points must be at least 2, not {points}")
     sides = [np.linspace(*span(robot, joint), points) for joint in joints]

@@ -49,7 +49,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
 
         axes = pyplot.subplots(2, 2, figsize=(9.0, 5.5), layout="constrained")[1].ravel()
     if not 1 <= len(axes) <= len(TITLES):
-        problem = f"axes must contain 1 to {len(TITLES)} axes, not {len(axes)}"
+        problem = f"`axes` must contain 1 to {len(TITLES)} axes, not {len(axes)}"
         raise InputError("E-PLOT-022", problem)
     t = np.unique(np.concatenate([np.linspace(0.0, given.duration, INSTANTS), _around(given)]))
     names = None if given.robot is None else columns(given.robot.model)

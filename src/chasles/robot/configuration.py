@@ -109,7 +109,7 @@ class Configuring(Computing):
         np.False_
         """
         if not isinstance(tolerance, Real) or isinstance(tolerance, bool) or not tolerance >= 0.0:
-            problem = f"tolerance must be a non-negative number, not {tolerance!r}"
+            problem = f"`tolerance` must be a non-negative number, not {tolerance!r}"
             raise InputError("E-ROBOT-050", problem, part="within")
         given = numbers("within: q", q, self.nq)
         inside = (given >= self.limits.lower - tolerance) & (given <= self.limits.upper + tolerance)
@@ -138,7 +138,7 @@ class Configuring(Computing):
         """
         if not isinstance(values, Mapping):
             kind = type(values).__name__
-            problem = f"values must be a mapping from joint names to positions, not {kind}"
+            problem = f"`values` must be a mapping from joint names to positions, not {kind}"
             raise ArgumentError("E-ROBOT-010", problem, part="state")
         q = numbers("default", self.neutral() if default is None else default, self.nq)
         return from_names(values, self.position_slice, q)
@@ -180,7 +180,7 @@ class Configuring(Computing):
             remedy = f"write random(seed={rng}) or random(size={rng})"
             raise InputError("E-ROBOT-063", problem, remedy)
         if rng is not None and seed is not None:
-            raise InputError("E-ROBOT-064", "rng and seed cannot both be given", part="random")
+            raise InputError("E-ROBOT-064", "`rng` and `seed` cannot both be given", part="random")
         rng = a_generator(rng if seed is None else seed, "random")
         sizes = size if isinstance(size, tuple | list) else () if size is None else (size,)
         shape = tuple(checked_count("random: size", n, least=0) for n in sizes)

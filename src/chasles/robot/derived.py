@@ -120,7 +120,7 @@ class Deriving(Moving):
         lead = batch if isinstance(batch, tuple) else (batch,)
         lead = tuple(checked_count("graph: batch", size) for size in lead)
         if dtype not in ("float64", "float32"):
-            problem = f"dtype must be 'float64' or 'float32', not {dtype!r}"
+            problem = f"`dtype` must be 'float64' or 'float32', not {dtype!r}"
             raise InputError("E-GPU-028", problem, part="graph")
         if isinstance(function, str):
             if shapes is not None:
@@ -201,7 +201,7 @@ class Deriving(Moving):
             return ready(*arguments)
         if type(order) is not int or order not in (1, 2):
             raise InputError(
-                "E-ROBOT-022", f"order must be 1 or 2, not {order!r}", part="derivatives"
+                "E-ROBOT-022", f"`order` must be 1 or 2, not {order!r}", part="derivatives"
             )
         options |= {"dissipation": dissipation, "method": method}
         here, forces = self.mechanism.derived("jacobian", function, wrt, order, f_ext, **options)

@@ -95,7 +95,7 @@ class Editing(Parametric):
         if not (
             _is_finite(tensor, 3, 3) and _is_finite(point, 3) and np.allclose(tensor, tensor.T)
         ):
-            problem = "center must be 3 finite numbers and inertia a symmetric 3x3 matrix"
+            problem = "`center` must be 3 finite numbers and `inertia` a symmetric 3x3 matrix"
             raise InputError("E-ROBOT-007", problem, part="attach")
         if wrong := value_fault("link.mass", mass):
             raise InputError("E-ROBOT-041", wrong, part="attach")
@@ -236,7 +236,7 @@ class Editing(Parametric):
         """
         g = some_numbers("gravity", gravity, "with_gravity")
         if not _is_finite(g, 3):
-            problem = f"gravity must be three finite numbers, not {gravity!r}"
+            problem = f"`gravity` must be three finite numbers, not {gravity!r}"
             raise InputError("E-ROBOT-009", problem, part="with_gravity")
         return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # + 0.0 avoids -0.0
 

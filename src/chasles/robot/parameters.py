@@ -72,7 +72,7 @@ class Parametric(Deriving):
         """
         check_tolerance("base_parameters", tolerance)
         if not tolerance < 1.0:
-            problem = f"tolerance must be in (0, 1), not {tolerance!r}"
+            problem = f"`tolerance` must be in (0, 1), not {tolerance!r}"
             raise InputError("E-ROBOT-020", problem, part="base_parameters")
         rng = a_generator(rng, "base_parameters")
         count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)

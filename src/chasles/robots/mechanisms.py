@@ -110,7 +110,8 @@ def four_bar(
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
         problem = (
-            f"{longest} ({lengths[longest]:g} m) must be shorter than the sum of the other lengths"
+            f"`{longest}` ({lengths[longest]:g} m) must be shorter "
+            "than the sum of the other lengths"
         )
         remedy = "shorten this bar, or lengthen another one"
         raise ModelError("E-ROBOT-028", problem, remedy, part="robot 'four_bar'")
@@ -211,8 +212,9 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     """
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
-        problem = f"ground ({ground:g} m) must be shorter than both cranks plus both couplers"
-        raise ModelError("E-ROBOT-029", problem, "reduce `ground`", part="robot 'five_bar'")
+        problem = f"`ground` ({ground:g} m) must be shorter than both cranks plus both couplers"
+        remedy = "reduce `ground`, the distance between the pivots of the cranks"
+        raise ModelError("E-ROBOT-029", problem, remedy, part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
         "left_coupler": (coupler, "left", crank),
@@ -291,7 +293,7 @@ def _along(x: float) -> Transform:
 def _check(robot: str, **lengths: float) -> None:
     for name, length in lengths.items():
         if not (math.isfinite(length) and length > 0.0):
-            problem = f"{name} must be positive and finite, not {length!r}"
+            problem = f"`{name}` must be positive and finite, not {length!r}"
             remedy = "pass a positive length in m"
             raise ModelError("E-ROBOT-030", problem, remedy, part=f"robot {robot!r}")
 

@@ -214,7 +214,7 @@ def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
         goals = np.tile(first, (given.size // 3, 1, 1))
         goals[:, :3, 3] = all_finite("through", given, name).reshape(-1, 3)
         return list(goals)
-    problem = f"goals must be 4x4 poses or 3-vectors, not an array of shape {given.shape}"
+    problem = f"`goals` must be 4x4 poses or 3-vectors, not an array of shape {given.shape}"
     raise InputError("E-PATH-040", problem, part=name)
 
 
@@ -285,7 +285,7 @@ class Guided:
         robot, name = self.robot, self.name
         check_robot(name, robot)
         if self.orientation not in get_args(Orientation):
-            problem = f"orientation must be 'path' or 'free', not {self.orientation!r}"
+            problem = f"`orientation` must be 'path' or 'free', not {self.orientation!r}"
             raise InputError("E-PATH-055", problem, part=name)
         q = finite("start", start, robot.nq, name)
         for body in robot.model.bodies:

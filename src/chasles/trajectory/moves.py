@@ -42,7 +42,7 @@ class Move:
         """Return positions and their derivatives up to `order` (0 to 3), at times t (s)."""
         times = some_numbers("t", t, "trajectory")
         if order not in range(ORDERS + 1):
-            raise InputError("E-PATH-001", f"order must be 0, 1, 2 or 3, not {order!r}")
+            raise InputError("E-PATH-001", f"`order` must be 0, 1, 2 or 3, not {order!r}")
         if not np.all(np.isfinite(times)):
             raise InputError(
                 "E-PATH-002", "t is not finite", "pass finite times", part="trajectory"

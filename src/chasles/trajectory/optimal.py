@@ -90,7 +90,7 @@ def time_optimal(
     """
     check_robot("time_optimal", robot)
     if not isinstance(path, Move):
-        problem = f"path must be a trajectory, not {type(path).__name__}"
+        problem = f"`path` must be a trajectory, not {type(path).__name__}"
         raise InputError("E-PATH-024", problem, "use spline or line", part="time_optimal")
     if path.start.shape != (robot.nq,):
         problem = (
@@ -178,7 +178,7 @@ def _points(path: Move, grid: Any) -> np.ndarray:
     ends = ends and abs(found[-1] - path.duration) <= 1e-9
     if not ends or not np.minimum.reduce(found[1:] - found[:-1]) > 0.0:
         all_finite("grid", found, "time_optimal")
-        problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
+        problem = f"`grid` must increase from 0 to the path's duration, {path.duration:g}"
         raise InputError("E-PATH-028", problem, part="time_optimal")
     place = found.searchsorted(breaks)
     if place[-1] < len(found) and found[place].tolist() == breaks.tolist():
@@ -270,10 +270,10 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
     most = math.sqrt(course.end[0])
     if end_speed > most * (1.0 + 1e-9):
         problem = (
-            f"end_speed {end_speed:g} exceeds {most:.6g}, the largest speed that the joint "
+            f"`end_speed` {end_speed:g} exceeds {most:.6g}, the largest speed that the joint "
             "velocity limits allow"
         )
-        remedy = "choose an end_speed within the limits"
+        remedy = "choose an `end_speed` within the limits"
         raise InputError("E-PATH-059", problem, remedy, part="time_optimal")
     failed = course.fastest(start_speed**2, end_speed**2)
     if failed is not None:
@@ -315,9 +315,9 @@ def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputErr
     if k == 0 and course.reach[0, 0] <= course.reach[0, 1]:
         low, high = (math.sqrt(max(each, 0.0)) for each in course.reach[0].tolist())
         problem = (
-            f"start_speed {start_speed:g} is outside the feasible range {low:.6g} to {high:.6g}"
+            f"`start_speed` {start_speed:g} is outside the feasible range {low:.6g} to {high:.6g}"
         )
-        remedy = "choose a start_speed within the limits"
+        remedy = "choose a `start_speed` within the limits"
         return InputError("E-PATH-031", problem, remedy, part="time_optimal")
     problem = f"{place}, no speed satisfies all limits"
     remedy = "increase the limits, or choose another path"

@@ -263,7 +263,7 @@ def _fastest(
             k = int(np.argmax(beyond))
             problem = f"{w}[{k}] is {v[k]:g}, which exceeds the velocity limit {given[0][k]:g}"
             raise InputError(
-                "E-PATH-033", problem, f"reduce {w}, or increase `velocity`", part=name
+                "E-PATH-033", problem, f"reduce `{w}`, or increase `velocity`", part=name
             )
     axes, directions = _axes(at, given, rates, name)
     longest = max((axis.fastest[0] for axis in axes), default=0.0)
@@ -308,7 +308,7 @@ def _axes(
         if any(np.any(v[part]) for v in rates):
             problem = "joints with quaternions must start and end at rest"
             raise InputError(
-                "E-PATH-036", problem, "set their entries in qd0 and qd1 to zero", part=name
+                "E-PATH-036", problem, "set their entries in `qd0` and `qd1` to zero", part=name
             )
         if np.any(d[part]):
             far = np.abs(d[part])

@@ -75,10 +75,10 @@ def spline(
     array([1.])
     """
     if ends not in get_args(Ends):
-        problem = f"ends must be 'natural', 'clamped' or 'periodic', not {ends!r}"
+        problem = f"`ends` must be 'natural', 'clamped' or 'periodic', not {ends!r}"
         raise InputError("E-PATH-018", problem, part="spline")
     if degree not in (3, 5, 7):
-        raise InputError("E-PATH-019", f"degree must be 3, 5 or 7, not {degree!r}", part="spline")
+        raise InputError("E-PATH-019", f"`degree` must be 3, 5 or 7, not {degree!r}", part="spline")
     given = some_numbers("through", through, "spline").astype(float)
     if robot is None and given.shape[1:] in ((3, 3), (4, 4)):
         space, elements = rigid(given)

@@ -209,12 +209,12 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
     if isinstance(given, Trajectory):
         q = numbers("motion", given.q, robot.nq)
         if q.ndim != 2:
-            problem = f"motion is a batch of simulations, with q of shape {q.shape}"
+            problem = f"`motion` is a batch of simulations, with q of shape {q.shape}"
             remedy = "pass one of them, such as dataclasses.replace(run, q=run.q[0])"
             raise InputError("E-VIEW-032", problem, remedy, part="show")
         return Motion(np.asarray(given.t, dtype=float), q)
     if not isinstance(given, str | os.PathLike):
-        problem = f"motion cannot be of type {type(given).__name__}"
+        problem = f"`motion` cannot be of type {type(given).__name__}"
         remedy = "pass a file, a result of `simulate`, or chasles.trajectory.spline(t, q)"
         raise ArgumentError("E-VIEW-031", problem, remedy, part="show")
     chunks = list(motions.read(given, robot.model))

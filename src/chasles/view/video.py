@@ -187,6 +187,6 @@ def parse_size(text: str) -> tuple[int, int]:
     """Parse a size such as 1280x720 into width and height."""
     parts: Sequence[str] = text.lower().split("x")
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
-        problem = f"size must be WIDTHxHEIGHT in pixels, not {text!r}"
+        problem = f"the size must be WIDTHxHEIGHT in pixels, not {text!r}"
         raise InputError("E-VIEW-028", problem, "try 1280x720", part="--size")
     return int(parts[0]), int(parts[1])

@@ -258,7 +258,7 @@ def show(
             problem = f"pass a robot, not {type(given).__name__}"
             raise ArgumentError("E-VIEW-002", problem, part="show")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
-        problem = f"port must be an integer from 0 to 65535, not {port!r}"
+        problem = f"`port` must be an integer from 0 to 65535, not {port!r}"
         raise InputError("E-VIEW-003", problem, part="show")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -268,7 +268,7 @@ def show(
         remedy = "omit `host`, or pass an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     if isinstance(triangles, bool) or not isinstance(triangles, int) or triangles < 1:
-        problem = f"triangles must be a positive integer, not {triangles!r}"
+        problem = f"`triangles` must be a positive integer, not {triangles!r}"
         raise InputError("E-VIEW-029", problem, part="show")
     at = None if q is None else numbers("q", q, robot.nq)
     if at is not None and at.ndim != 1:

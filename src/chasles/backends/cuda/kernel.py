@@ -88,11 +88,11 @@ class Kernel:
         outs = None if out is None else list(out) if isinstance(out, tuple) else [out]
         for array in outs or ():
             if not isinstance(array, cupy.ndarray):
-                problem = f"out must be a CuPy array, not {type(array).__name__}"
+                problem = f"`out` must be a CuPy array, not {type(array).__name__}"
                 raise ArgumentError("E-GPU-001", problem, part=name)
             there = array.data.device_id
             if there != device:
-                problem = f"out is on GPU {there}, but the inputs are on GPU {device}"
+                problem = f"`out` is on GPU {there}, but the inputs are on GPU {device}"
                 raise InputError("E-GPU-002", problem, part=name)
         here = device == cupy.cuda.runtime.getDevice()
         with contextlib.nullcontext() if here else cupy.cuda.Device(device):
@@ -160,15 +160,15 @@ class Kernel:
     ) -> None:
         outputs = self.interface.outputs
         if len(out) != len(outputs):
-            problem = f"out must be a tuple of {len(outputs)} arrays"
+            problem = f"`out` must be a tuple of {len(outputs)} arrays"
             raise InputError("E-GPU-004", problem, part=name)
         for k, (variable, array) in enumerate(zip(outputs, out, strict=True)):
             shape, (found, _) = batch + variable.shape, looks[k][1]
             if array.dtype != library.dtype:
-                problem = f"out must have dtype {library.dtype}, not {array.dtype}"
+                problem = f"`out` must have dtype {library.dtype}, not {array.dtype}"
                 raise ArgumentError("E-GPU-005", problem, part=name)
             if found != shape:
-                problem = f"out must have shape {shape}, not {found}"
+                problem = f"`out` must have shape {shape}, not {found}"
                 raise InputError("E-GPU-006", problem, part=name)
             if any(overlap(looks[k], other, self.dtype.itemsize) for other in looks[:k]):
                 problem = "the arrays in `out` overlap"

@@ -21,7 +21,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     title = function.recipe.function
     if threads is not None:
         problem = "`threads` applies only to the CPU"
-        raise ArgumentError("E-GPU-021", problem, "omit threads", part=title)
+        raise ArgumentError("E-GPU-021", problem, "omit `threads`", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)

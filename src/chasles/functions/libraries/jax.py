@@ -33,7 +33,10 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     for name, given in (("out", out), ("threads", threads)):
         if given is not None:
             raise ArgumentError(
-                "E-CALL-043", f"{name}= is not supported for JAX arrays", f"omit {name}", part=title
+                "E-CALL-043",
+                f"{name}= is not supported for JAX arrays",
+                f"omit `{name}`",
+                part=title,
             )
     if type(arguments[0]) is _CONCRETE and _CONCRETE not in function.quick:
         function.quick[_CONCRETE] = _direct(function)

@@ -166,7 +166,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
             raise ArgumentError("E-CALL-053", problem, "pass out=out.detach()", part=title)
         if target.device != tensors[0].device:
             first = function.interface.inputs[0].name
-            problem = f"out is on {target.device}, but {first} is on {tensors[0].device}"
+            problem = f"`out` is on {target.device}, but {first} is on {tensors[0].device}"
             raise InputError("E-CALL-054", problem, "move the tensors to one device", part=title)
     return _run(function, tensors, threads, out=outs)
 

@@ -191,7 +191,7 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
     <State.COLLIDING: '2a'>
     """
     if not (np.isfinite(gap) and np.isfinite(gap_rate)):
-        problem = f"gap and gap_rate must be finite, not {gap} and {gap_rate}"
+        problem = f"`gap` and `gap_rate` must be finite, not {gap} and {gap_rate}"
         raise InputError("E-CONTACT-074", problem, part="state")
     if gap > distance:
         return State.APART
@@ -353,7 +353,7 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     array([9.81])
     """
     if method not in METHODS:
-        what = f"method must be one of {', '.join(METHODS)}, not {method!r}"
+        what = f"`method` must be one of {', '.join(METHODS)}, not {method!r}"
         raise InputError("E-CONTACT-068", what, part="solve")
     return problem.motion(METHODS[method](problem))
 
@@ -428,7 +428,7 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
     """
     I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
     if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
-        problem = "inertia must have shape (6, 6), v and f shape (6,), and N shape (6, m)"
+        problem = "`inertia` must have shape (6, 6), `v` and `f` shape (6,), and `N` shape (6, m)"
         raise InputError("E-CONTACT-070", problem, part="body_problem")
     if N_rate.shape != N.shape:
         problem = f"N {N.shape} and N_rate {N_rate.shape} must have the same shape"
@@ -596,7 +596,7 @@ def contact_dynamics(
     """
     if friction not in LAWS:
         part = "contact_dynamics"
-        raise InputError("E-CONTACT-013", f"friction must be one of {', '.join(LAWS)}", part=part)
+        raise InputError("E-CONTACT-013", f"`friction` must be one of {', '.join(LAWS)}", part=part)
     mechanism, contacts = robot.mechanism, listed("contact_dynamics", contacts)
     model = mechanism.model
     q, qd, tau = one_state("contact_dynamics", model, q, qd, tau)

@@ -150,7 +150,7 @@ def _ground(given: Any) -> Plane | Ground | HeightField | None:
     if given is True:
         return Plane()
     if not isinstance(given, Plane | Ground | HeightField):
-        problem = f"ground must be True, a Plane, Ground or HeightField, not {given!r:.60}"
+        problem = f"`ground` must be True, a Plane, Ground or HeightField, not {given!r:.60}"
         raise ArgumentError("E-CONTACT-092", problem, part="file_pairs")
     return given
 

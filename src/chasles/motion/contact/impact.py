@@ -157,7 +157,7 @@ def impact(
     """
     if treatment not in get_args(Treatment):
         known = " or ".join(map(repr, get_args(Treatment)))
-        problem = f"treatment must be {known}, not {treatment!r}"
+        problem = f"`treatment` must be {known}, not {treatment!r}"
         raise InputError("E-CONTACT-031", problem, part="impact")
     check_law("impact: law", law)
     contacts = listed("impact", contacts)

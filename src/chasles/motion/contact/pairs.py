@@ -100,7 +100,7 @@ class Rigid:
         if fault := settle(self):
             raise InputError("E-CONTACT-042", fault, part=type(self).__name__)
         if not isinstance(self.sequence, bool):
-            problem = f"sequence must be True or False, not {self.sequence!r:.60}"
+            problem = f"`sequence` must be True or False, not {self.sequence!r:.60}"
             raise InputError("E-CONTACT-095", problem, part="Rigid")
         if self.impact is not None:
             check_law("Rigid: impact", self.impact)
@@ -197,7 +197,9 @@ class Pair:
         flat = Plane() if isinstance(self.surface, HeightField) else self.surface
         check_shapes("Pair", self.body, flat)
         if type(self.shared) is not int or not 0 <= self.shared <= MOST_SHARED:
-            problem = f"shared must be an integer from 0 to {MOST_SHARED}, not {self.shared!r:.60}"
+            problem = (
+                f"`shared` must be an integer from 0 to {MOST_SHARED}, not {self.shared!r:.60}"
+            )
             raise InputError("E-CONTACT-091", problem, part="Pair")
         if not isinstance(self.law, Rigid | SoftContact | Compliant):
             wanted = "Rigid(...), Compliant(...) or SoftContact(...)"
@@ -208,7 +210,9 @@ class Pair:
             raise InputError("E-CONTACT-044", problem, "use SoftContact(tangents=2)", part="Pair")
         if self.body.frame == self.surface.frame:
             where = "in the world" if self.body.frame is None else f"on frame {self.body.frame!r}"
-            problem = f"body and surface are both {where} and cannot move relative to each other"
+            problem = (
+                f"`body` and `surface` are both {where} and cannot move relative to each other"
+            )
             remedy = "attach the body or the surface to another frame"
             raise InputError("E-CONTACT-045", problem, remedy, part="Pair")
         shapes = f"{type(self.body).__name__} on {type(self.surface).__name__}"
@@ -326,7 +330,7 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
     try:
         return () if contacts is None else tuple(contacts)
     except TypeError:
-        problem = f"contacts must be a list of pairs, not {contacts!r:.80}"
+        problem = f"`contacts` must be a list of pairs, not {contacts!r:.80}"
         raise ArgumentError("E-MOTION-006", problem, "pass a list: [pair]", part=function) from None
 
 

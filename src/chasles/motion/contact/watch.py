@@ -108,7 +108,7 @@ def told(function: str, run: Any) -> Any:
         who = f" in {found.size} of {unstable.size} members" if unstable.ndim else ""
         warnings.warn(
             f"{function}: soft contact{who} becomes unstable at step {found.min()} "
-            "(see Trajectory.unstable); reduce dt or the stiffness of the ground, or "
+            "(see Trajectory.unstable); reduce `dt` or the stiffness of the ground, or "
             "use an implicit integrator or rigid contact",
             RuntimeWarning,
             stacklevel=LEVEL,

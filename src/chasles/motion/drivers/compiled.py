@@ -316,7 +316,7 @@ class Rollout:
         """Check all arguments, and return their location (host or GPU)."""
         surfaces, given = self._sizes.get("contact_states", 0), course.contact_states
         if given is not None and not surfaces:
-            problem = "contact_states was given, but no contact has internal state"
+            problem = "`contact_states` was given, but no contact has internal state"
             raise InputError("E-MOTION-021", problem, part=course.function)
         variables, sizes = self._arguments
         check_given(course, self._sizes, self._given)
@@ -408,7 +408,7 @@ def pulled_back(
     found, rest = gone_back(adjoint, names, *arrays, *length)
     if not all(np.isfinite(a).all() for a in (*found, *rest.values())):
         problem = "the gradient is not finite"
-        remedy = "reduce dt, or inspect the motion and its forces"
+        remedy = "reduce `dt`, or inspect the motion and its forces"
         raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
     own = {n: a.reshape(*lead, a.shape[1]) for n, a in zip(sizes, found, strict=True)}
     rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in rest.items()}
@@ -429,7 +429,7 @@ def check_threads(course: Course) -> None:
     """Raise an error if a number of threads was given on a GPU."""
     if course.threads is not None:
         problem = "`threads` applies only to the CPU"
-        remedy = "omit it on a GPU"
+        remedy = "omit `threads` on a GPU"
         raise ArgumentError("E-MOTION-019", problem, remedy, part=course.function)
 
 
@@ -527,7 +527,7 @@ def checked_steps(
     if threads is not None:
         threads = checked_count(f"{function}: threads", threads)
     if not is_finite(start):
-        problem = f"start must be a finite time, not {start!r:.60}"
+        problem = f"`start` must be a finite time, not {start!r:.60}"
         raise InputError("E-MOTION-022", problem, part=function)
     if counts[0] > MOST_STEPS:
         problem = f"the motion has {counts[0]:,} steps, more than the limit of {MOST_STEPS:,}"
@@ -548,5 +548,5 @@ def check_given(course: Course, states: Collection[str], rows: Collection[str]) 
     """Raise an error for activations or controls that no actuator uses."""
     for name, known in (("act", states), ("ctrl", rows)):
         if getattr(course, name) is not None and name not in known:
-            problem = f"{name} was given, but no actuator uses it"
-            raise InputError("E-MOTION-142", problem, "omit it", part=course.function)
+            problem = f"`{name}` was given, but no actuator uses it"
+            raise InputError("E-MOTION-142", problem, f"omit `{name}`", part=course.function)

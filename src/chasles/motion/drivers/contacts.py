@@ -276,7 +276,7 @@ def check_rigid(
         raise InputError("E-MOTION-072", problem, "use 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
         problem = (
-            "stabilization cannot be combined with contacts or limits, "
+            "`stabilization` cannot be combined with contacts or limits, "
             "which require loops without closure errors"
         )
         raise InputError("E-MOTION-073", problem, "omit `stabilization`", part="simulate")

@@ -45,7 +45,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     every = checked_count("simulate: every", plan.every)
     steps = None if plan.steps is None else checked_count("simulate: steps", plan.steps)
     if not isinstance(plan.limits, bool):
-        problem = f"limits must be True or False, not {plan.limits!r:.60}"
+        problem = f"`limits` must be True or False, not {plan.limits!r:.60}"
         raise ArgumentError("E-MOTION-030", problem, part="simulate")
     start = _beginning(mechanism, plan.start)
     end = start + whole
@@ -59,7 +59,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     if contacts and not firm:
         soft = Surfaces(mechanism, contacts, plan.integrator)
     elif plan.contact_states is not None:
-        problem = "contact_states was given, but there are no contacts"
+        problem = "`contact_states` was given, but there are no contacts"
         raise InputError("E-MOTION-064", problem, part="simulate")
     dynamics = _dynamics(mechanism, plan, () if soft is None else soft.contacts.frames)
     driven = _driven(mechanism, plan, q, firm or soft is not None)
@@ -141,8 +141,8 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     """
     if not isinstance(plan.control, Controls):
         if plan.act is not None:
-            problem = "act was given without ctrl"
-            remedy = "pass actuator controls as ctrl, or omit act"
+            problem = "`act` was given without `ctrl`"
+            remedy = "pass actuator controls as `ctrl`, or omit `act`"
             raise ArgumentError("E-MOTION-145", problem, remedy, part="simulate")
         return None
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
@@ -187,7 +187,7 @@ def _beginning(mechanism: Mechanism, start: Any) -> float:
     own = 0.0 if mechanism.t is None else mechanism.t
     time = own if start is None else start
     if not is_finite(time):
-        problem = f"start must be a single finite time, not {time!r:.60}"
+        problem = f"`start` must be a single finite time, not {time!r:.60}"
         raise InputError("E-MOTION-031", problem, part="simulate")
     return float(time)
 
@@ -229,7 +229,7 @@ def step_count(whole: float, longest: float) -> int:
             f"a duration of {whole:g} s needs {count:.3g} steps of {longest:g} s "
             f"(limit: {MOST_STEPS:,})"
         )
-        remedy = "shorten the duration, or increase dt"
+        remedy = "shorten the duration, or increase `dt`"
         raise InputError("E-MOTION-120", problem, remedy, part="simulate")
     return max(math.ceil(count - 1e-9), 1)
 
@@ -279,8 +279,8 @@ def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accele
     """Return a forward-dynamics function that also takes contact wrenches on `frames`."""
     for name in frames:
         if name in (plan.f_ext or {}):
-            problem = f"f_ext and contacts act on the same frame {name!r}"
-            remedy = "apply f_ext to another frame of that body"
+            problem = f"`f_ext` and `contacts` act on the same frame {name!r}"
+            remedy = "apply `f_ext` to another frame of that body"
             raise InputError("E-MOTION-035", problem, remedy, part="simulate")
     options: dict[str, Any] = {"dissipation": plan.dissipation}
     if plan.stabilization is not None:
@@ -310,7 +310,7 @@ def _under(
         qdd = dynamics(t, q, qd, tau, *wrenches)
         if not np.isfinite(qdd).all():
             problem = f"accelerations are not finite at t = {t:.6g} s"
-            remedy = "reduce dt, or check tau for values that are too large"
+            remedy = "reduce `dt`, or check `tau` for values that are too large"
             raise NotFiniteError("E-MOTION-039", problem, remedy, part="simulate")
         return np.concatenate([qdd, *rates], -1) if rates else qdd
 

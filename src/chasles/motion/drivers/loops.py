@@ -143,7 +143,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
     timed = list(inspect.signature(gamma).parameters)[1:] == ["t"]
     q = list(gamma(y, t) if timed else gamma(y))
     if len(q) != nq:
-        problem = f"gamma must return {nq} numbers (q), not {len(q)}"
+        problem = f"`gamma` must return {nq} numbers (q), not {len(q)}"
         raise InputError("E-MOTION-028", problem, part="ClosureFunction")
     position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
     velocity = forward(position, ["y", "t"])
@@ -199,7 +199,7 @@ class ByFunction(Looped):
         super().__init__(mechanism)
         loops = mechanism.loops
         if not isinstance(closure, ClosureFunction) or closure.freedoms != loops.freedoms:
-            problem = f"closure must be a ClosureFunction of robot {mechanism.name!r}"
+            problem = f"`closure` must be a ClosureFunction of robot {mechanism.name!r}"
             raise ArgumentError("E-MOTION-053", problem, part="simulate")
         self._closure, self._free = closure, closure.independent
         self._where = [loops.places[k] for k in closure.independent]

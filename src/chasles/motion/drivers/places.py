@@ -99,7 +99,7 @@ class Place:
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             problem = f"velocities of state {row} are not finite at record {kept}"
-            remedy = "reduce dt, or check the forces"
+            remedy = "reduce `dt`, or check the forces"
             raise NotFiniteError("E-MOTION-014", problem, remedy, part=self.function)
 
 

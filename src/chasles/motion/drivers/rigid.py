@@ -153,7 +153,7 @@ class RigidContact(Pace):
         if not np.isfinite(qdd).all():
             held, t = self._slots.named(active), at.t
             what = f"accelerations are not finite at t = {t:.6g} s while {held} are in contact"
-            remedy = "reduce dt, or check tau"
+            remedy = "reduce `dt`, or check `tau`"
             raise NotFiniteError("E-MOTION-057", what, remedy, part="simulate")
         forces[active] = f
         qdd[self._slots.freedoms(mode.current)] = 0.0

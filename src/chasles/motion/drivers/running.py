@@ -62,7 +62,7 @@ def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
 def resumed(resume: Any) -> End:
     """Check the argument `resume` and return it."""
     if not isinstance(resume, End):
-        problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
+        problem = f"`resume` must be the end of a Trajectory, not {resume!r:.60}"
         raise ArgumentError("E-MOTION-050", problem, part="simulate")
     if resume.over:
         problem = f"the motion already ended at t = {resume.t:.6g} s"
@@ -151,7 +151,8 @@ class Controlled(Pace):
             if goal - t <= 1e-14 * max(1.0, abs(t)):
                 problem = f"the step size became too small at t = {t:.6g} s"
                 remedy = (
-                    "increase rtol and atol, use integrator='sdirk2', or smooth the joint torques"
+                    "increase `rtol` and `atol`, use integrator='sdirk2', "
+                    "or smooth the joint torques"
                 )
                 raise NotFiniteError("E-MOTION-056", problem, remedy, part="simulate")
             taken = self.step(at, goal)
@@ -173,7 +174,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
     given = (events,) if isinstance(events, Event) else tuple(events)
     for event in given:
         if not isinstance(event, Event):
-            problem = f"events must be chasles.Event(function), not {event!r:.60}"
+            problem = f"`events` must be chasles.Event(function), not {event!r:.60}"
             raise ArgumentError("E-MOTION-043", problem, part="simulate")
     if given and q.ndim > 1:
         problem = f"events need a single state, not a batch of shape {q.shape[:-1]}"
@@ -294,11 +295,11 @@ class Keep(Remembering):
 def _checked_times(times: Array, start: float, end: float) -> list[float]:
     given = np.asarray(times, dtype=float)
     if given.ndim != 1 or not given.size or not np.all(np.diff(given) > 0.0):
-        problem = "times must be an array of increasing numbers"
+        problem = "`times` must be an array of increasing numbers"
         raise InputError("E-MOTION-062", problem, part="simulate")
     if not (start <= given[0] and given[-1] <= end):
         asked = f"{given[0]:.6g} to {given[-1]:.6g} s"
-        problem = f"times must be between {start:.6g} and {end:.6g} s, not from {asked}"
+        problem = f"`times` must be between {start:.6g} and {end:.6g} s, not from {asked}"
         raise InputError("E-MOTION-063", problem, part="simulate")
     return [float(time) for time in given]
 
@@ -379,5 +380,5 @@ def check_resolution(start: float, dt: float, function: str) -> None:
     """Raise an error if dt is too small to change the time at `start`."""
     if start + dt == start:
         problem = f"a step of {dt:g} s is too small to change the time {start:g} s"
-        remedy = "start closer to 0 (start=), or increase dt"
+        remedy = "start closer to 0 (start=), or increase `dt`"
         raise InputError("E-MOTION-122", problem, remedy, part=function)

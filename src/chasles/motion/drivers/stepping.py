@@ -389,7 +389,7 @@ class Stepped:
         """Check all arguments, and return their location (host or GPU)."""
         if course.contact_states is not None:
             problem = (
-                "contact_states was given, but contacts have no internal state in time stepping"
+                "`contact_states` was given, but contacts have no internal state in time stepping"
             )
             raise InputError("E-MOTION-131", problem, part=course.function)
         own = {"parameters": self.parameters} if self.parameters else {}

@@ -56,7 +56,7 @@ class Surfaces:
         given = np.zeros(self.states) if states is None else states
         found = numbers("simulate: contact_states", given, self.states).astype(float)
         if not np.isfinite(found).all():
-            problem = "contact_states must be finite"
+            problem = "`contact_states` must be finite"
             raise InputError("E-MOTION-067", problem, part="simulate")
         behind = np.zeros((*q.shape[:-1], self.size))
         try:

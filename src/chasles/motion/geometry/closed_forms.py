@@ -216,7 +216,7 @@ class Sphere(_ClosedForm):
         _check("Sphere: radius", self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return a list with one ball, which equals the sphere.
+        """Return the sphere as a list of one ball.
 
         Returns
         -------
@@ -455,10 +455,13 @@ class Ground(_ClosedForm):
             height = self.height(x, y)
         except Exception as error:
             problem = f"height(x, y) failed when traced: {type(error).__name__}: {said(error)}"
-            remedy = "define it as a function of (x, y), written with functions of chasles.expr"
+            remedy = (
+                "give `height` the arguments (x, y), "
+                "and take sin, sqrt and other functions from chasles.expr"
+            )
             raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
-            problem = f"height must return a number, not {height!r:.60}"
+            problem = f"`height` must return a number, not {height!r:.60}"
             raise InputError("E-CONTACT-026", problem, "return one number: z in m", part="Ground")
         program = Program.from_outputs("height", [place], [(Variable("height", ()), [height])])
         first = jacobian(program, ["at"])

@@ -50,7 +50,7 @@ def listed(function: str, contacts: Any) -> list[Contact]:
     """Return contacts as a list, or raise an error for a single contact or other types."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
-        problem = f"contacts must be a list from contact_points, not {contacts!r:.60}"
+        problem = f"`contacts` must be a list from contact_points, not {contacts!r:.60}"
         raise ArgumentError("E-CONTACT-024", problem, part=function)
     return found
 

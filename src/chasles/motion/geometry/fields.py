@@ -83,10 +83,12 @@ class HeightField:
             grid, R, lengths = np.zeros((0, 0)), np.eye(3), np.zeros(3)
         fits = grid.ndim == 2 and min(grid.shape, default=0) >= 2 and np.isfinite(grid).all()
         if not fits or lengths.shape != (3,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
-            problem = "heights must be finite and at least 2 x 2; size and base must be positive"
+            problem = (
+                "`heights` must be finite and at least 2 x 2; `size` and `base` must be positive"
+            )
             raise InputError("E-CONTACT-093", problem, part="HeightField")
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9):
-            problem = "axes must be three orthogonal unit vectors"
+            problem = "`axes` must be three orthogonal unit vectors"
             raise InputError("E-CONTACT-094", problem, part="HeightField")
         object.__setattr__(self, "heights", tuple(tuple(map(float, row)) for row in grid))
 

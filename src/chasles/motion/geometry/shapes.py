@@ -55,7 +55,7 @@ class Cylinder:
                 problem = f"{what} must be positive and finite, not {length}"
                 raise InputError("E-CONTACT-075", problem, part="Cylinder")
         if not isinstance(self.rim, int) or self.rim < 3:
-            problem = f"rim must be an integer of at least 3, not {self.rim!r}"
+            problem = f"`rim` must be an integer of at least 3, not {self.rim!r}"
             raise InputError("E-CONTACT-076", problem, part="Cylinder")
 
     @cached_property
@@ -175,7 +175,7 @@ class ConvexMesh:
     def __post_init__(self) -> None:
         points = np.asarray(self.vertices, dtype=float)
         if points.ndim != 2 or points.shape[1:] != (3,) or not np.all(np.isfinite(points)):
-            problem = "vertices must be finite, with shape (n, 3)"
+            problem = "`vertices` must be finite, with shape (n, 3)"
             raise InputError("E-CONTACT-077", problem, part="ConvexMesh")
         object.__setattr__(self, "vertices", tuple(place(p) for p in points))
         assert len(self._hull.vertices) >= 4

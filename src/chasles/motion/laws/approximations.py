@@ -60,7 +60,7 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     """
     law = Law.checked("polyhedral", G, c, mu, slip)
     if not isinstance(facets, int) or facets < 3:
-        problem = f"facets must be an integer of at least 3, not {facets!r}"
+        problem = f"`facets` must be an integer of at least 3, not {facets!r}"
         raise InputError("E-CONTACT-022", problem, part="polyhedral")
     weight = np.max(law.weight, initial=0.0) or 1.0
     angles = 2.0 * np.pi / facets * np.arange(facets)

@@ -118,11 +118,13 @@ class Law(NamedTuple):
             problem = f"for {n} contacts, give {needed}; got c {c.shape} and slip {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
-            problem = "mu must be finite and non-negative, and slip must be finite"
+            problem = "`mu` must be finite and non-negative, and `slip` must be finite"
             raise InputError("E-CONTACT-011", problem, part=name)
         bound = np.broadcast_to(np.asarray(bound, dtype=float), (n,))
         if not np.all((bound >= 0.0) & (np.isinf(bound) | (mu == 0.0))):
-            problem = "bound must be non-negative, and mu must be 0 for entries with a finite bound"
+            problem = (
+                "`bound` must be non-negative, and `mu` must be 0 for entries with a finite bound"
+            )
             raise InputError("E-CONTACT-089", problem, part=name)
         for k in out_of_reach(G, c, wide)[np.isinf(bound[out_of_reach(G, c, wide)])]:
             problem = f"the bodies at contact {k} approach, and no contact force can separate them"

@@ -466,7 +466,7 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     n = numbers("contact_forces: normal", normal, 3).astype(float)
     length = np.linalg.norm(n, axis=-1, keepdims=True)
     if not np.all(np.isfinite(length) & (length > 0.0)):
-        problem = "normal must be finite and nonzero"
+        problem = "`normal` must be finite and nonzero"
         raise InputError("E-CONTACT-029", problem, part="contact_forces")
     axes = contact_axes(n / length)
     place = numbers("contact_forces: point", point, 3)
@@ -517,7 +517,7 @@ def collide(
     """
     N = np.asarray(forces, dtype=float)
     if N.shape[-2:] != (6, 3):
-        problem = f"forces must have shape (..., 6, 3), not {N.shape}"
+        problem = f"`forces` must have shape (..., 6, 3), not {N.shape}"
         raise InputError("E-CONTACT-030", problem, part="collide")
     v1, v2 = (numbers("collide: velocities", v, 6).astype(float) for v in velocities)
     B1, B2 = (_moved(inertia, N) for inertia in inertias)
@@ -532,6 +532,6 @@ def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
         return np.zeros_like(forces)
     I = np.asarray(inertia, dtype=float)
     if I.shape[-2:] != (6, 6):
-        problem = f"inertias must have shape (..., 6, 6) or be None, not {I.shape}"
+        problem = f"`inertias` must have shape (..., 6, 6) or be None, not {I.shape}"
         raise InputError("E-CONTACT-035", problem, part="collide")
     return np.linalg.solve(I, forces)

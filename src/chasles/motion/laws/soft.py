@@ -334,7 +334,7 @@ class HuntCrossley(_Stateless):
     def __post_init__(self) -> None:
         super().__post_init__()
         if 2.0 * self.exponent != round(2.0 * self.exponent):
-            problem = f"exponent must be a multiple of 0.5 and at least 1, not {self.exponent!r}"
+            problem = f"`exponent` must be a multiple of 0.5 and at least 1, not {self.exponent!r}"
             raise InputError("E-CONTACT-087", problem, part="HuntCrossley")
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
@@ -552,15 +552,15 @@ class SoftContact:
 
     def __post_init__(self) -> None:
         if not isinstance(self.normal, NormalLaw):
-            what = "normal must be a law such as SoftSurface(...) or HuntCrossley(...)"
+            what = "`normal` must be a law such as SoftSurface(...) or HuntCrossley(...)"
             problem = f"{what}, not {self.normal!r:.60}"
             raise ArgumentError("E-CONTACT-080", problem, part="SoftContact")
         if not isinstance(self.friction, SoftFriction | None):
-            what = "friction must be SoftFriction(coefficient, stiffness, damping)"
+            what = "`friction` must be SoftFriction(coefficient, stiffness, damping)"
             problem = f"{what}, not {self.friction!r:.60}"
             raise ArgumentError("E-CONTACT-081", problem, part="SoftContact")
         if self.tangents not in (1, 2):
-            problem = f"tangents must be 1 or 2, not {self.tangents!r}"
+            problem = f"`tangents` must be 1 or 2, not {self.tangents!r}"
             raise InputError("E-CONTACT-082", problem, part="SoftContact")
 
     @property
@@ -630,7 +630,7 @@ class SoftContact:
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
-            problem = f"slip must have {self.tangents} entries, not {len(slip)}"
+            problem = f"`slip` must have {self.tangents} entries, not {len(slip)}"
             raise InputError("E-CONTACT-083", problem, part="SoftContact")
         force, rates = self.normal.response(normal, gap, rate, touching)
         if self.friction is None:
@@ -725,7 +725,7 @@ class SoftContact:
 
     def _parts(self, state: Values) -> tuple[Values, Values]:
         if len(state) != self.states:
-            problem = f"state must have {self.states} entries, not {len(state)}"
+            problem = f"`state` must have {self.states} entries, not {len(state)}"
             raise InputError("E-CONTACT-084", problem, part="SoftContact")
         return state[: self.normal.states], state[self.normal.states :]
 

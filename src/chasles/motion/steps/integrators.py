@@ -107,7 +107,7 @@ class Newton:
                 self._slopes = None
             last = size
         problem = f"Newton's method did not converge in the step after t = {self._system.t:.6g} s"
-        remedy = "reduce dt, or check tau"
+        remedy = "reduce `dt`, or check `tau`"
         raise NotFiniteError("E-MOTION-060", problem, remedy, part="simulate")
 
     def _differences(self, s: float, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
@@ -314,7 +314,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
         last = size
     else:
         problem = f"the step after t = {local.t:.6g} s did not converge"
-        raise NotFiniteError("E-MOTION-069", problem, "reduce dt", part="simulate")
+        raise NotFiniteError("E-MOTION-069", problem, "reduce `dt`", part="simulate")
     middle, end, f = middle_and_end(d)
     p_end = _applied(mass(middle), d / h) + 0.5 * h * _solved(turned(q, middle), f)
     qd = _solved(mass(end), _applied(turned(q, end), p_end))

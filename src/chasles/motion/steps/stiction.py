@@ -40,7 +40,7 @@ def check_tendons(model: Model) -> None:
     rubbed = [data.name for data in model.source.rotors if data.friction]
     if rubbed:
         problem = f"this integrator does not support dry friction of tendons ({rubbed[0]!r})"
-        remedy = "use integrator='time-stepping', or omit dissipation"
+        remedy = "use integrator='time-stepping', or omit `dissipation`"
         raise ModelError("E-MOTION-147", problem, remedy, part="simulate")
 
 

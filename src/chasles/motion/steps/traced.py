@@ -364,7 +364,7 @@ def checked_weights(
     The shape of each array is (count, records, nv), or (1, records, nv) if all motions share it.
     """
     if not isinstance(covectors, Sequence) or len(covectors) != 2:
-        problem = "covectors must be 2 arrays, for q and for qd"
+        problem = "`covectors` must be 2 arrays, for q and for qd"
         raise InputError("E-MOTION-002", problem, part="rollout_pullback")
     refuse("rollout_pullback", *covectors)
     found = []
@@ -372,7 +372,7 @@ def checked_weights(
         if given is None:
             found.append(np.zeros((1, records, nv)))
             continue
-        what = f"rollout_pullback: the array for {name} in covectors"
+        what = f"rollout_pullback: the array for {name} in `covectors`"
         array = numbers(what, given, nv).astype(float)
         if array.shape[-2:] != (records, nv):
             problem = f"{what} must have shape (..., {records}, {nv}), not {array.shape}"
