@@ -127,7 +127,7 @@ def test_a_delay_is_found() -> None:
     for name in column_names(ROBOT)["tau"]:
         log[name] = np.interp(log["t"] - 0.013, log["t"], log[name])
     found = chasles.identify(ROBOT, log, delay="estimate", include=["inertia"])
-    lag = float(next(note for note in found.notes if "lag" in note).split()[-2])
+    lag = float(next(note for note in found.notes if "delay" in note).split()[-2])
     np.testing.assert_allclose(lag, 13.0, atol=0.3)
     assert np.all(found.noise < 0.5 * chasles.identify(ROBOT, log, include=["inertia"]).noise)
 

@@ -142,7 +142,7 @@ def operational_inertia(s: State) -> None:
 
 def reactions(s: State) -> None:
     """Along its axis each joint transmits its own force, and no more, whatever loops exert."""
-    refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "pass multipliers")(s)
+    refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "pass `multipliers`")(s)
     qdd, lam = ROBOT.constrained_dynamics(s.q, s.qd, s.tau)
     f_ext = {FRAME: [0.1, 0.2, 0.3, 1.0, -2.0, 0.5]}
     found = ROBOT.joint_reactions(s.q, s.qd, qdd, multipliers=lam)

@@ -296,9 +296,9 @@ def test_options_without_derivatives_need_targets_without_derivatives(name: str)
         for got, wanted in zip(vars(found).values(), vars(plain).values(), strict=True):
             assert np.array_equal(np.asarray(got), wanted, equal_nan=np.asarray(got).dtype == float)
     recorded = torch.tensor(T, requires_grad=True)
-    with raises("E-CALL-385", f"{name} cannot"):
+    with raises("E-CALL-385", f"`{name}` cannot"):
         PUMA.inverse_kinematics({"tool": recorded}, **options)
-    with raises("E-CALL-385", f"{name} cannot"):
+    with raises("E-CALL-385", f"`{name}` cannot"):
         jax.jit(lambda T: PUMA.inverse_kinematics({"tool": T}, **options).q)(jnp.asarray(T))
     with torch.no_grad():
         assert PUMA.inverse_kinematics({"tool": recorded}, **options).q.grad_fn is None
