@@ -100,7 +100,7 @@ WRONG = {
     ),
     "entity": (
         "<!DOCTYPE r [<!ENTITY a 'b'>]>" + ARM,
-        "document types and entities are not supported",
+        "document type declarations and entities are not supported",
     ),
     "no robot": (
         ARM.replace("robot", "robbot"),

@@ -118,7 +118,9 @@ def _dae(data: bytes) -> float:
         raise _unreadable(error) from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise ModelError(
-            "E-FILE-067", "XML document types and entities are not supported", "remove <!DOCTYPE>"
+            "E-FILE-067",
+            "XML document type declarations and entities are not supported",
+            "remove <!DOCTYPE>",
         )
     known = {f"#{x.get('id')}": x for x in root.iter(etree.Element) if x.get("id")}
     sizes: dict[str, float] = {}

@@ -72,7 +72,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
     except etree.XMLSyntaxError as error:
         raise xacro.XacroException(f"invalid XML at line {error.lineno}: {error.msg}") from None
     if root.getroottree().docinfo.internalDTD is not None:
-        raise xacro.XacroException("document types and entities are not supported")
+        raise xacro.XacroException("document type declarations and entities are not supported")
     for element in root.iter(etree.Element):
         if element.prefix != "xacro":
             element.set(ORIGIN, f"{filename}:{element.sourceline}")

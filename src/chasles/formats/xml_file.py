@@ -79,7 +79,7 @@ def _too_large(file: str, size: str, most: str) -> ModelError:
 
 def _declares(file: str, data: bytes) -> ModelError:
     line = data.count(b"\n", 0, max(0, data.find(b"<!DOCTYPE"))) + 1
-    problem = "document types and entities are not supported"
+    problem = "document type declarations and entities are not supported"
     remedy = "remove the DOCTYPE and expand its entities"
     return ModelError("E-XML-003", problem, remedy, file=file, line=line)
 

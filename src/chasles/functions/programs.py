@@ -271,7 +271,7 @@ def _names(methods: Iterable[Method]) -> str:
 def _check_closed_by_steps(model: Model) -> None:
     """Raise an error for a nonholonomic joint on a moving body, which cannot be linearized.
 
-    Velocity steps cannot reach all positions of such a joint, for example of a rolling sphere. On a
+    Velocity steps cannot reach all positions of such a joint, for example a rolling sphere. On a
     fixed plane, the motion of the sphere does not depend on these positions. On a moving plane, it
     does.
     """

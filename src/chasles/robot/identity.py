@@ -82,7 +82,7 @@ class Identity(Named):
 
     @property
     def couplings(self) -> tuple[str, ...]:
-        """Names of the couplings (equations between coordinates, for example of gears)."""
+        """Names of the couplings (equations that relate joint coordinates, such as gear ratios)."""
         return tuple(coupling.name for coupling in self.model.couplings)
 
     @property

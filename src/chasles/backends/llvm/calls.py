@@ -311,7 +311,7 @@ def _plain_array(w: Routine, item: str, rank: str, flags: int, no: str) -> Array
     """Emit checks of an array's type, number of axes, flags and dtype; branch to `no` if one fails.
 
     The dtype is usually NumPy's own object, whose address is compared first. Other dtype objects,
-    for example from unpickling, are compared by type number and byte order.
+    for example those created by unpickling, are compared by type number and byte order.
     """
     w.raw(f"  ; array {item}")
     w.leave(w.opposite(w.same(kind_of(w, item), context(w, "array_type"))), no)

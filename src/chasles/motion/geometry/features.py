@@ -86,7 +86,7 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
     -------
     kept : list of Contact
         For an edge on a plane, its two ends remain; for a face, the corners of its convex hull.
-        Without friction, the motion does not change.
+        If the contacts are frictionless, removing the others does not change the motion.
 
     Notes
     -----
@@ -331,8 +331,8 @@ class Polyhedra(_Features):
     """Feature pairs of two polyhedra: a corner of one and a face of the other, or two edges.
 
     The contact normal is the normal of the pair with the largest gap, among pairs whose normal
-    points outward from both bodies. A pair with another normal and a gap of zero or less is not a
-    contact; its `room` (see `Meeting.gaps`) is negative.
+    points outward from both bodies. A pair with a different normal is not a contact if its gap is
+    zero or negative; its `room` (see `Meeting.gaps`) is then negative.
     """
 
     kinds = (

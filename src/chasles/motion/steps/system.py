@@ -1,8 +1,9 @@
 """Interface between integrators and equations of motion, with an implementation for arrays.
 
-All integrators use the interface `System`, a first-order system near a position. `Local` implements
-the interface for arrays of floats, and `Traced` for symbols. The drivers (`chasles.motion.drivers`)
-use the interface to compute the state after a step, and states within the step.
+All integrators use the interface `System`: first-order differential equations in local coordinates
+around a position. `Local` implements the interface for arrays of floats, and `Traced` for symbols.
+The drivers (`chasles.motion.drivers`) use the interface to compute the state after a step, and
+states within the step.
 """
 
 from collections.abc import Callable, Sequence
