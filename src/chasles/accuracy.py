@@ -41,8 +41,8 @@ class Condition(float):
     heaviest, lightest : float
         Largest and smallest eigenvalues of M.
     worst_force : ndarray, shape (nv,)
-        Unit torque vector that produces the largest acceleration; errors in this direction grow
-        most.
+        Unit torque vector that produces the largest acceleration; torque errors in this direction
+        are amplified most.
     """
 
     number: float
@@ -111,10 +111,10 @@ def maximal_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return accelerations and Lagrange multipliers, computed in maximal coordinates.
 
-    `Robot.forward_dynamics` and `constrained_dynamics` give the same results. This function solves
-    one sparse linear system for all body accelerations and joint forces instead. Use it to check
-    the compiled functions, or for mechanisms that are too large to compile. States are computed one
-    at a time; for many states of one robot, use `MaximalDynamics`.
+    The accelerations equal those of `Robot.forward_dynamics` and `constrained_dynamics`, but this
+    function solves one sparse linear system for all body accelerations and joint forces. Use it to
+    check the compiled functions, or for mechanisms that are too large to compile. States are
+    computed one at a time; for many states of one robot, use `MaximalDynamics`.
 
     Parameters
     ----------
@@ -188,8 +188,8 @@ class MaximalDynamics:
 
     `MaximalDynamics(robot)(q, qd, tau)` is equivalent to `maximal_dynamics(robot, q, qd, tau)`.
     The first call determines the sparsity pattern, the elimination order and a program that
-    computes the matrix entries. After that, each state costs one numeric factorization
-    (the analyze, factor and solve phases of Featherstone 2008, section 8.13).
+    computes the matrix entries. After that, each state costs one numeric factorization.
+    Featherstone 2008, section 8.13, describes the analyze, factor and solve phases.
 
     Parameters
     ----------

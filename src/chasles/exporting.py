@@ -92,7 +92,7 @@ def export(
     own_sine : bool, optional
         Export the sine and cosine functions of chasles instead of calling those of the C library.
         The sine and cosine of chasles are faster and give identical results on every machine.
-        Batch functions always use them.
+        Batch functions always use the chasles functions.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
@@ -309,9 +309,8 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
     """Return a program for one step of resolved-rate control, and test inputs for it.
 
-    The number of test inputs is `STATES`. They are the inputs with the smallest resulting joint
-    velocities among `CHOICE` random inputs, because their configurations are far from
-    singularities.
+    Of `CHOICE` random inputs, the exported test uses the `STATES` that result in the smallest
+    joint velocities, because their configurations are far from singularities.
     """
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks

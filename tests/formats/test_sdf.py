@@ -504,7 +504,10 @@ REFUSED = {
     ),
     "truth": (ARM.replace("<pose>", "<static>perhaps</static><pose>", 1), "static is 'perhaps'"),
     "number": (ARM.replace("1.5</mass>", "heavy</mass>"), "mass is 'heavy'; give a finite number"),
-    "entity": ("<!DOCTYPE sdf [<!ENTITY a 'b'>]><sdf version='1.9'/>", "document type declarations"),
+    "entity": (
+        "<!DOCTYPE sdf [<!ENTITY a 'b'>]><sdf version='1.9'/>",
+        "document type declarations",
+    ),
 }
 
 

@@ -192,7 +192,7 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
     "one": (lambda: {"tool": _wrong(1, 2, 0, 3)[1, 2]}, "frame 'tool': the entries of a pose must"),
     "row": (
         lambda: {"tool": np.eye(4), "link2": np.diag([1.0, 1, 2, 1]) * np.ones((1, 1, 1))},
-        "Pose target of frame 'link2': a pose at index 0 is not a rotation matrix",
+        "Pose target of frame 'link2': the rotation of a pose at index 0 is not a rotation matrix",
     ),
     "last": (lambda: {"tool": POSES[0] + [[[0.0]] * 4, [[0.0]] * 4, [[1.0]] * 4]}, "at index 2"),
     "zero": (

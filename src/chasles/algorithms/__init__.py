@@ -54,7 +54,7 @@ joints in between.
 """
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
-"""Constructor of `Method` for algorithms that assemble articulated bodies from inverse inertias."""
+"""Constructor of `Method` for algorithms that use inverse inertias to assemble bodies."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
 """Constructor of `Method` for algorithms that factor the mass matrix or its inverse."""
@@ -155,7 +155,7 @@ DIVIDING = frozenset(
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the methods; those of functions in `DIVIDING` also need `massive_joints`."""
+    """Return the methods, with `massive_joints` required if the function is in `DIVIDING`."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)

@@ -29,7 +29,7 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
     See Legnani et al. 1996, Eq II.4. Around a closed loop, the product M of the position matrices
     is the identity. The loop joint absorbs the displacement in its free directions. The rotation
     vector and translation that remain are expressed in the successor frame and projected onto the
-    constraint directions T. At a closed position, the derivative of this error is A from
+    constraint directions T. When the loop is closed, the derivative of this error is A from
     `loop_matrix`. The residuals phi(q) of couplings, which are zero for velocity constraints, are
     appended.
     """
@@ -55,7 +55,7 @@ def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:
 def placed(model: Model, root: int, path: Iterable[int], q: spaces.Position) -> dict[int, Position]:
     """Return the position matrix M_0i of each body i on a path.
 
-    Body 0 is the root of the path. In the path, each body comes after its parent.
+    Body 0 is the root of the path. `path` lists each body after its parent.
     """
     M = {root: Position.identity()}
     for i in path:
@@ -147,9 +147,9 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
     """Return b in A qdd = b, from velocity matrices W and acceleration matrices H for qdd = 0.
 
     See Legnani et al. 1996, Eq II.3bis and II.6. For a weld, the relative H across the loop joint
-    is zero. For other loop joints, the relative H is computed from the joint velocities, which
-    follow from the velocities around the loop if A qd = 0. Prescribed joint accelerations are
-    included. For a coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt).
+    is zero. For other loop joints, the relative H depends on the loop-joint velocities, which are
+    computed from W on the assumption that qd satisfies the loop equations. Prescribed joint
+    accelerations are included. For a coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt).
     """
     b, driven = [], model.undriven(2)
     for loop in model.loops:

@@ -200,7 +200,7 @@ def frame_velocity(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twist:
-    """Return the angular velocity and the linear velocity of the body point `at`."""
+    """Return the frame's angular velocity and the linear velocity of the body point `at`."""
     (v,) = frame_motion_link_frames(model, q, qd, frame=frame, axes=axes, at=at)
     return v
 
@@ -216,7 +216,7 @@ def frame_acceleration(
     at: At = "frame",
     kind: Kind = "classical",
 ) -> spaces.Twist:
-    """Return the angular acceleration and the linear acceleration of the body point `at`.
+    """Return the frame's angular acceleration and the linear acceleration of the point `at`.
 
     `kind` selects classical, spatial or proper acceleration.
     """

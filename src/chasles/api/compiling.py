@@ -69,14 +69,14 @@ def compile(
         Name of a `Robot` method, for example "inverse_dynamics".
     device : {"cpu", "cuda", "auto"}, optional
         "cuda" accepts arrays in GPU memory (docs/gpu.md). "auto" accepts arrays in host memory,
-        measures the time on both devices, including copies, and runs each batch on the faster one.
-        The methods `choice(count)` and `report()` of the result show the choice.
+        measures the time on both devices, including copies, and runs each batch on the faster
+        device. The methods `choice(count)` and `report()` of the result show the choice.
     backend : str, optional
         For the CPU: "llvm" (machine code, default), "llvm-quick" (compiles faster, runs slower),
         "numpy" (vectorized Python) or "interpret" (one operation at a time, the reference). For a
         GPU: "cuda".
     method : str, optional
-        Algorithm, as in the `Robot` method of the same name.
+        Algorithm, as for the argument `method` of the `Robot` method.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
@@ -126,7 +126,7 @@ def compile(
         derivative = Derivative("jacobian", names)
     known = ("best", "quick") if backends.row(chosen).first else ("best",)
     if tier not in known:
-        problem = f"`tier` must be 'best' or 'quick' (requires backend='llvm'), not {tier!r}"
+        problem = f"`tier` must be 'best', or 'quick' with backend='llvm', not {tier!r}"
         raise InputError("E-ROBOT-040", problem, part="compile")
     compiled = robot.function(
         function,
@@ -176,7 +176,7 @@ def cost(
     function : str
         Name of a `Robot` method.
     method : str, optional
-        Algorithm, as in the `Robot` method of the same name.
+        Algorithm, as for the argument `method` of the `Robot` method.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional

@@ -184,8 +184,8 @@ def from_dh(
         joints are then revolute, and links have no mass, so only kinematics is available.
     convention : {"modified", "standard"}
         "modified" is Rx(alpha) Tx(a) Rz(theta) Tz(d), "standard" is Rz(theta) Tz(d) Tx(a)
-        Rx(alpha). Required unless `rows` is a DHTable, because the same rows describe different
-        robots.
+        Rx(alpha). Required unless `rows` is a DHTable, because the same rows describe a different
+        robot in each convention.
     name : str, optional
         Name of the robot.
     gravity : array_like, shape (3,), optional

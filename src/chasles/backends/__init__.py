@@ -93,8 +93,8 @@ BACKENDS: dict[str, Backend] = {
         similar=(20, 6000),
     ),
 }
-"""Backends by name. The first backend of each device is the default, and modules are loaded on
-first use."""
+"""Backends by name. The first one listed for a device is its default. Modules are imported on first
+use."""
 
 USUAL = next(iter(BACKENDS))
 """Name of the default backend."""
@@ -134,7 +134,10 @@ _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", 
 
 @functools.cache
 def sources() -> str:
-    """Return the SHA-256 of chasles' sources, so that code cached by other versions is not used."""
+    """Return the SHA-256 of the source files that affect compiled code.
+
+    Cache keys include this hash, so that code cached by other versions is not used.
+    """
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -315,8 +318,8 @@ def undisturbed(work: Callable[[], Result]) -> Result:
     llvmlite is written in Python. An interrupt between two lines of llvmlite can free an object
     twice, or leave llvmlite's lock acquired, and other threads then wait forever. An interrupt
     between `os.open` and the next line leaves a file open. Python runs signal handlers only in the
-    main thread, so the main thread waits for a worker thread and then raises the first exception
-    that a handler raised.
+    main thread, so a worker thread runs the function while the main thread waits. The main thread
+    then raises the first exception that a signal handler raised, if any.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()

@@ -36,7 +36,7 @@ class DeviceKernel(Kernel, Protocol):
 class Link(NamedTuple):
     """A kernel in a chain (`llvm.chain`), and the arrays that it reads and writes.
 
-    inputs, outputs: names of arrays, if they differ from the names of the kernel's variables.
+    inputs, outputs: array names by variable name, for arrays not named like the kernel's variable.
     """
 
     kernel: Any
@@ -55,7 +55,7 @@ class Link(NamedTuple):
 
 
 class Load(NamedTuple):
-    """An entry of `f_ext`: its key, and a description of its wrench if that is not an array.
+    """An entry of `f_ext`: its key, and a description of its wrench object (none for an array).
 
     - key: key of the entry.
     - kind: type of the wrench object.

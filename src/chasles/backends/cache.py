@@ -1,14 +1,14 @@
 """Cache of compiled programs on disk, so that the next process need not trace or compile them.
 
-Cached machine code is executable code. Only the user can access the folder (mode 0700). Entries are
-opened without following links, and the owner and mode of the open file are checked. An entry is
-used only if its SHA-256 matches. An entry that is damaged, unreadable or owned by another user is
-ignored and rebuilt; an unusable folder is not an error. Writes are atomic, and the next writer
-removes temporary files left by killed processes. When the total size exceeds `LIMIT`, the least
-recently used entries are evicted.
+Cache entries contain machine code that will be executed, so they are protected. Only the user can
+access the folder (mode 0700). Entries are opened without following links, and the owner and mode of
+the open file are checked. An entry is used only if its SHA-256 matches. An entry that is damaged,
+unreadable or owned by another user is ignored and rebuilt; an unusable folder is not an error.
+Writes are atomic, and the next writer removes temporary files left by killed processes. When the
+total size exceeds `LIMIT`, the least recently used entries are evicted.
 
-On a system without file owners and modes (Windows), the system protects the user's folder from
-other users, and a cache folder outside it is not used.
+Windows has no POSIX file owners and modes, but protects a user's home folder from other users. On
+Windows, a cache folder outside the home folder is therefore not used.
 
 Operations on open entries must not be interrupted by a signal (`backends.undisturbed`).
 """

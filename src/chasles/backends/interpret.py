@@ -1,4 +1,4 @@
-"""Interpreter of programs: a slow reference that runs one operation on one state at a time."""
+"""Interpreter of programs: a slow reference implementation that runs one operation at a time."""
 
 import numpy as np
 

@@ -84,7 +84,7 @@ class Limits:
     def memory(self, work: Work, dtype: str, count: int) -> float:
         """Return the time (s) to transfer the data of `count` states.
 
-        If more data are written than read, the difference is written at the fill rate. All other
+        If more data is written than read, the difference is written at the fill rate. All other
         transfers run at the copy rate.
         """
         size = np.dtype(dtype).itemsize * count

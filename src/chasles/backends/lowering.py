@@ -45,7 +45,8 @@ class Part:
     """A part of a program that is compiled as one function.
 
     - saved: values that are stored for later use, with their indices in the scratch array.
-    - results: values that the program returns."""
+    - results: values that the program returns.
+    """
 
     stages: tuple[Stage, ...]
     saved: tuple[tuple[int, int], ...]
@@ -86,8 +87,9 @@ def cut(
     """Order instructions, and divide them into parts of at most about `longest` operations.
 
     - results: the instructions whose values the program returns.
-    - far: number of instructions between two uses above which a value is reloaded from the scratch
-      array. Compilers allocate registers faster if the lifetimes of values are short.
+    - far: maximum number of instructions between two uses of a value kept in a register. After more
+      instructions, the value is reloaded from the scratch array. Compilers allocate registers
+      faster if the lifetimes of values are short.
     - first: values that are computed first; the instructions after them keep their order.
     """
     order = deepest_first(code, first or results)
@@ -350,7 +352,7 @@ class _Scratch:
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the values that are not used for more than `far` instructions, and their last uses.
+    """Return the last use of each value with more than `far` instructions between successive uses.
 
     The computation of a value counts as a use. A use is identified by the number of instructions
     before it. Inputs, constants and results of comparisons are omitted.
@@ -385,6 +387,7 @@ def _give_places(
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
     """Divide a block of instructions into stages; sines and cosines are computed after each stage.
+
     The angles of a stage depend only on sines and cosines of earlier stages.
     """
     inside = set(piece)

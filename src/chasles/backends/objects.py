@@ -70,7 +70,7 @@ LIST = HEAD + 8
 """
 
 CALL = 112
-"""Offset (bytes) of `tp_call` in a class, after the object header."""
+"""Offset (bytes) of `tp_call` in a class, counted from the end of the object header (`HEAD`)."""
 
 LAYOUT = (HEAD, TUPLE, BYTES)
 """Offsets that the machine code assumes for this build of Python."""
@@ -84,7 +84,7 @@ NOT_TAKEN = "inttoptr (i64 1 to ptr)"
 """Value that machine code returns if Python code must handle the call."""
 
 USUAL, USUAL_RANK = 4, 2
-"""Size limits of the kernels that loop-free machine code calls (`llvm.calls.usual`).
+"""Size limits of kernels that are called by loop-free machine code (`llvm.calls.usual`).
 
 Such a kernel has at most `USUAL` inputs, all vectors, and one output with at most `USUAL_RANK`
 axes.
@@ -106,7 +106,8 @@ WAY = (
 - inputs, outputs: numbers of input and output arrays.
 - numbers: total number of entries in all inputs of a state.
 - nonzero: number of quaternions in the inputs, each of which must be nonzero.
-- quaternions: for each quaternion, the index of the input and of the first entry in this input.
+- quaternions: for each quaternion, the index of the input that contains it, and the index of its
+  first entry in this input.
 - single: 1 if all arguments must be float32, 0 if at least one must have a different dtype, 2 if
   any dtype is allowed.
 - arguments: number of positional arguments.
@@ -118,8 +119,9 @@ WAY = (
 - loads: description of each wrench, laid out as in LOAD.
 - shown: number of outputs that a call returns. If a call does not return all outputs, the last
   output holds the squared closure error and the singularity margin of each state.
-- gap, margin: limits for these two values, stored as the bits of doubles. The code handles the call
-  only if all squared errors are at most `gap` and all margins exceed `margin`.
+- gap, margin: limits for the squared closure error and the singularity margin, stored as the bits
+  of doubles. The machine code handles the call only if all squared errors are at most `gap` and all
+  margins exceed `margin`.
 - bare: number of arguments if they are the kernel's inputs in order and a call has no options or
   wrenches, else -1.
 - dtype: address of NumPy's own object for the kernel's dtype.
@@ -143,7 +145,7 @@ overlap checks, and its shape. The limits are b - 1 and b - 1 + c, where b and c
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
 """Maximum numbers of options, inputs, outputs and wrenches that the machine code handles. Python
-code handles larger calls."""
+code handles calls that exceed one of them."""
 
 UNBOUNDED = 1 << 40
 """Number of states that exceeds any batch that fits in memory, used as "no limit"."""

@@ -28,8 +28,9 @@ SHORTER = 4
 length of its forms (`Form`)."""
 
 JOINED, LONG, OFTEN = 24, 600, 64
-"""Limits for joining neighboring segments. There are at most `JOINED` joins, a joined pair has at
-most `LONG` instructions, and only pairs that occur at least once per `OFTEN` segments are joined.
+"""Limits for merging neighboring segments. At most `JOINED` pairs of forms are merged. A merged
+segment has at most `LONG` instructions, and a pair is merged only if it occurs at least once per
+`OFTEN` segments.
 """
 
 NUMBERS, READS = 0, 1
@@ -151,10 +152,10 @@ def _as_soon_as_known(
 
 
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
-    """Join neighboring segments, beginning with the pair of forms that occurs most often.
+    """Merge neighboring segments, beginning with the pair of forms that occurs most often.
 
-    Segments with the same operations have the same form. Values passed between joined segments stay
-    in registers. Joining stops before the total length of all distinct forms exceeds the program's
+    Segments with the same operations have the same form. Values passed between merged segments stay
+    in registers. Merging stops before the total length of all distinct forms exceeds the program's
     length divided by `SHORTER`.
     """
     kinds: dict[tuple[object, ...], int] = {}
@@ -236,7 +237,7 @@ def _places(
     results: Sequence[int],
     crossing: set[int],
 ) -> tuple[dict[int, int], int]:
-    """Return the index in memory of each value that segments share, and the size of the memory.
+    """Return the memory indices of inputs, shared values and results, and the scratch-space size.
 
     Within a segment, values with equal lifetimes are adjacent in memory. Their memory is reused
     after the last segment that reads them. All segments of the same form store the same number of
@@ -281,8 +282,8 @@ def _tables(
 ) -> Form:
     """Return the `Form` of a group of segments: its program, and a row for each segment.
 
-    Operands that have the same constant or memory index in every segment share a column. A constant
-    that is the same in all segments is a constant of the program.
+    Two operands share a column if their constants, or their memory indices, agree in every segment.
+    A constant that is the same in all segments is a constant of the program.
     """
     model, local = group[0], {k: j for j, k in enumerate(group[0])}
     uses = [

@@ -1,4 +1,4 @@
-"""Handlers that call kernels through XLA's foreign function interface, in LLVM IR.
+"""LLVM IR of handlers that run kernels when called through XLA's foreign function interface.
 
 A handler is a C function with one argument, a call frame, whose layout is public
 (xla/ffi/api/c_api.h, major version 0). Arrays are contiguous, with shape (rows, entries per row).
@@ -53,12 +53,12 @@ INTERNAL = 13
 """XLA's error code for an internal error, as opposed to an error of the caller."""
 
 _KEPT: dict[int, Any] = {}
-"""Address, machine code and owner (kernel or function) of each handler, by the owner's `id`. These
-are kept forever, because XLA never releases a handler."""
+"""Address, machine code and owner (kernel or function) of each handler, by the owner's `id`. All
+entries are kept forever, because XLA never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """Return the address of the handler for an object, compiled on first use and never freed."""
+    """Return the address of an object's handler, which is compiled on first use and never freed."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -68,7 +68,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Emit code that stores the addresses and row strides of arrays on the stack, for `batch`."""
+    """Emit code that fills two tables on the stack for `batch`: array addresses and row strides."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)
@@ -77,7 +77,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return a handler in LLVM IR, which answers XLA's metadata requests and handles calls.
+    """Return LLVM IR of a handler that answers XLA's metadata requests and handles calls.
 
     A call runs the code that `w` has emitted, then `work`, which must end with a return
     instruction.
@@ -114,7 +114,7 @@ work:
 
 
 def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
-    """Emit code that loads the address and the two sizes of the frame's k-th argument or result."""
+    """Emit code that loads the address and dimensions of the frame's k-th argument or result."""
     each = w.field(w.field("%frame", table, "ptr"), 8 * k, "ptr")
     sizes = w.field(each, SIZES, "ptr")
     return w.field(each, DATA, "ptr"), w.field(sizes, 0, "i64"), w.field(sizes, 8, "i64")

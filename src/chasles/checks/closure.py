@@ -111,7 +111,7 @@ POOR = 1e-5
 
 
 def freedoms(trial: Trial) -> Iterator[Comparison]:
-    """Check the loop-closing step, the mass matrix in independent coordinates, and actuators."""
+    """Check loop-closing steps, the mass matrix in independent coordinates, and actuator forces."""
     model, q, qd, units = trial.closed, trial.q, trial.qd, trial.units
     step, rates, health = trial.ask(model, "closing_step", q, qd)
     near = _near(health[1], POOR)

@@ -19,7 +19,7 @@ from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):
-    """An accuracy loss that no method can avoid.
+    """An expected loss of accuracy in a comparison.
 
     `times` multiplies the tolerance, and `why` describes the reason.
     """
@@ -74,7 +74,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the absolute differences of two results, and the magnitude of the second result."""
+    """Return absolute differences of the scaled arrays, and the magnitude for relative errors."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))

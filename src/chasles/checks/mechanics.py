@@ -46,7 +46,7 @@ def links(trial: Trial) -> list[Moving]:
 
 
 def sums_over_links(trial: Trial) -> Iterator[Comparison]:
-    """Check that the center of mass, momentum and energy are sums over the links."""
+    """Compare the center of mass, momentum and energy with sums over the links."""
     if not trial.model.bodies:
         return
     q, qd, units, each = trial.q, trial.qd, trial.units, links(trial)
@@ -119,7 +119,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the sum of all links' first moments of mass, weighted by gravity compensation.
+    """Return the sum of the links' first moments, weighted by gravity-compensation fractions.
 
     The result is zero if actuators provide the gravity compensation.
     """
@@ -184,7 +184,7 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
 
 
 def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
-    """Move a wrench from the world origin to joint i, and express it in the link's axes."""
+    """Return a wrench about joint i in the link's axes, given the wrench about the world origin."""
     body = trial.model.bodies[i]
     T = trial.run("forward_kinematics", trial.q, frame=body.name)
     R, p = T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(list(body.data.child_pose.r))

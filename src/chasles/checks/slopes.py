@@ -209,10 +209,10 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return the rate of change of the difference between two motions with equal joint velocity.
+    """Return the time derivative of the difference of two motions with the same joint velocity.
 
-    The motions start at nearby configurations. The rate is per unit of their initial difference,
-    which is along `trial.direction`.
+    The motions start at nearby configurations that differ along `trial.direction`. The
+    derivative is per unit of the initial difference.
     """
     q, qd, d = trial.q, trial.qd, trial.direction
 

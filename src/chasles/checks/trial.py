@@ -21,7 +21,7 @@ STEP = 1e-3
 """Finite-difference step (in rad, robot lengths or s). Derivative errors are about 1e-11."""
 
 CLOSED = 1e-13
-"""Tolerance for closed loops (rad, or relative to the robot's length)."""
+"""Tolerance for loop residuals (rad, or relative to the robot's length)."""
 
 TRIES = 60
 """Maximum number of random starting positions for closing the loops."""
@@ -49,10 +49,10 @@ def raising(function: str, method: str) -> Iterator[None]:
 class Trial:
     """A robot at a random state: t (s), q, qd and qdd.
 
-    Loops are closed at q, and qd and qdd keep them closed. `whole` is the model with damping and
-    `model` is the model without damping, both at time t. Directional derivatives are taken along
-    `direction` (nv). `wrench` acts on the tool frame. Random lengths are proportional to the
-    robot's length.
+    The state satisfies the loop constraints, including their time derivatives. `whole` is the model
+    with damping and `model` is the model without damping, both at time t. Directional derivatives
+    are taken along `direction` (nv). `wrench` acts on the tool frame. Random lengths are
+    proportional to the robot's length.
     """
 
     robot: Robot
@@ -115,7 +115,7 @@ class Trial:
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
         """Return the analytical derivatives of a function with respect to each input.
 
-        The recursive algorithm of `DERIVATIVES` computes them, for the model with damping.
+        The recursive algorithm in `DERIVATIVES` is evaluated for the model with damping.
         """
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
@@ -156,7 +156,7 @@ class Trial:
 
     @property
     def views(self) -> tuple[dict[str, Any], ...]:
-        """Values of the options `axes` and `at` of frame functions, in combinations to test."""
+        """Combinations of the options `axes` and `at` to test for frame functions."""
         point = tuple(self.units.length * x for x in (0.4, -0.2, 0.8))
         return (
             {"axes": "world", "at": "frame"},
@@ -166,7 +166,7 @@ class Trial:
 
     @property
     def places(self) -> list[dict[str, Any]]:
-        """Values of `frame`, `axes` and `at`, in combinations to test."""
+        """Combinations of the options `frame`, `axes` and `at` to test for frame functions."""
         return [{"frame": frame, **view} for frame in self.frames for view in self.views]
 
     # Comparisons ------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def _scale(model: Model, frame: str) -> np.ndarray:
 
 
 def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
-    """Return a configuration that closes the loops, found by Gauss-Newton from random positions.
+    """Close the loops with the Gauss-Newton method, starting from random positions.
 
     The starting positions approach the neutral position with each attempt.
     """

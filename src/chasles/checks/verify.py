@@ -21,8 +21,8 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Relative tolerance between two methods. The largest measured difference is 4e-13 (`python -m
-benchmarks verify`)."""
+"""Relative tolerance for results that differ only by rounding, such as those of two methods. The
+largest measured difference is 4e-13 (`python -m benchmarks verify`)."""
 
 DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
@@ -32,7 +32,7 @@ SINGLE = 2e-3
 
 
 DYNAMICS = "inverse_dynamics"
-"""Checks that need link masses are omitted for robots that do not support this function."""
+"""Function that a robot must support for the checks that need link masses."""
 
 
 @dataclass(frozen=True)

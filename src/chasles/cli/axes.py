@@ -72,7 +72,7 @@ def parsed(words: Sequence[str], samples: int | None, seed: int) -> Axes:
     for one, other in itertools.combinations(names, 2):
         if one == other:
             raise InputError(
-                "E-SWEEP-002", f"{one!r} appears twice", "omit one of them", part="--over"
+                "E-SWEEP-002", f"{one!r} appears twice", "give it only once", part="--over"
             )
     random = any(axis.law for axis in axes)
     if random and samples is None:

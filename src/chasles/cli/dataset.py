@@ -1,8 +1,8 @@
 """Implementation of `chasles motion` for logs of any length, with one Parquet table per log.
 
-Logs are read, processed and written in blocks, so that memory use does not depend on their length.
-Tables are written atomically. The metadata of each table identifies the log and the options, so
-that an interrupted run can continue with the remaining logs.
+Logs are processed and tables are written in blocks, so that memory use does not depend on the
+length of a log. Tables are written atomically. The metadata of each table identifies the log and
+the options, so that an interrupted run can continue with the remaining logs.
 """
 
 import hashlib
@@ -66,7 +66,7 @@ QUANTITIES: dict[str, Compute] = {
     "reactions": _reactions,
     "energy": _energies,
 }
-"""Functions that compute the columns of each quantity."""
+"""For each quantity, the function that computes its columns."""
 
 
 def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
@@ -90,7 +90,8 @@ class Done:
     """Summary of one log.
 
     `states` is the number of states. `skipped` is the number of skipped rows by reason. For each
-    generalized force, `peak` is its largest magnitude and `squares` its sum of squares over time.
+    generalized force, `peak` contains the largest magnitude and `squares` the sum of squares over
+    all states.
     """
 
     states: int
@@ -107,7 +108,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Convert the blocks of a log to consecutive parts of a motion, and append them to `read`."""
+    """Convert the blocks of a log to consecutive parts of a motion; append each block to `read`."""
     first = 0
     for log in logs:
         read.append(log)

@@ -63,7 +63,7 @@ class Manifest:
             and all(name in PRODUCTS or PART.fullmatch(name) for name in files)
             and all(isinstance(digests, list) for digests in files.values())
         ):
-            problem = "the manifest is damaged or from another version"
+            problem = "the manifest is damaged or was written by a different version of chasles"
             remedy = "move the file elsewhere, or choose another --output"
             raise ModelError("E-CLI-060", problem, remedy, file=path)
         self.facts, self.files = facts, files
@@ -125,7 +125,7 @@ class Manifest:
             part.write_bytes(data)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files from the manifest, and delete unchanged files from the folder."""
+        """Remove files from the manifest, and delete them from the folder if they are unchanged."""
         removed = list(names)
         for name in removed:
             if self.is_own(name):

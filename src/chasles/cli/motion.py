@@ -57,14 +57,15 @@ class Task:
         File of external forces and couples. The default is the gripper load in a .dat robot file,
         if any.
     forces_on
-        Frame at whose origin the forces act, expressed along the frame's axes (default: the tool).
+        Frame at whose origin the forces act and in whose axes they are expressed (default: the
+        tool).
     step
         Time step (s) of a motion without times.
     differentiate
         Compute missing velocities and accelerations.
     at
-        Reference point of velocities and accelerations, either the frame's origin or the point of
-        the body that is at the world origin.
+        Reference point of velocities and accelerations: "frame" for the frame's origin, or "world"
+        for the body-fixed point that coincides with the world origin.
     """
 
     robot: Robot

@@ -132,7 +132,7 @@ class Recording:
             if there.get(key) != here:
                 what = "chasles version" if key == "chasles" else key
                 problem = (
-                    f"the simulation in this folder was made with another {what} "
+                    f"the simulation in this folder was made with a different {what} "
                     f"({str(there.get(key))[:12]}, not {here[:12]})"
                 )
                 remedy = f"use the original {what}, or choose another --output"
@@ -164,7 +164,7 @@ class Recording:
         self.end = end
 
     def finish(self) -> dict[str, np.ndarray]:
-        """Join the part files of a complete motion into one motion file; return its arrays."""
+        """Merge the part files of a complete motion into one motion file; return its arrays."""
         if not self.finished:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
             arrays["tau"] = self.scene.torques(arrays)

@@ -60,8 +60,8 @@ class Scenario:
     """Checked values of a scenario.
 
     `top` contains the top-level values, `tables` the tables listed in `TABLES`, and `contacts` the
-    `[[contact]]` tables. `placed(error, *path)` returns the error with the location of the value at
-    `path`, which is a line of the file or a flag.
+    `[[contact]]` tables. `placed(error, *path)` returns the error with the location (a line of the
+    file, or a flag) of the value at `path`.
     """
 
     top: dict[str, Any]

@@ -31,8 +31,7 @@ LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust"
 """Top-level scenario keys that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""Tolerance for rounding errors in the times at which the disturbance changes, relative to `hold`.
-"""
+"""Rounding tolerance for the times at which the disturbance changes, as a fraction of `hold`."""
 
 DEEP = 1e-3
 """Minimum initial ground penetration (m) at which the base is raised or a note is printed."""
@@ -45,8 +44,8 @@ class Scene:
     """A robot with the initial state, controller and contacts of its scenario.
 
     `driven` contains the actuator controls and activations, or {} if the control law does not use
-    actuators. `digest` is the SHA-256 digest of the robot description. `raised` contains the
-    floating joints that were raised out of the ground, and the distances (m).
+    actuators. `digest` is the SHA-256 digest of the robot description. `raised` contains, by joint
+    name, the distance (m) by which each floating base was raised out of the ground.
     """
 
     scenario: Scenario
@@ -162,7 +161,8 @@ def digest(robot: Robot) -> str:
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Return the initial q and qd. Dependent coordinates are adjusted to close the loops.
 
-    By default, a robot that follows a motion starts at the first position of the motion.
+    By default, a robot that follows a motion starts with the initial position and velocity of the
+    motion.
     """
     given = scenario.tables["start"]
     q = robot.random(seed=given["random"]) if "random" in given else robot.neutral()
@@ -183,11 +183,11 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _standing(
     scenario: Scenario, robot: Robot, contacts: Sequence[Pair] | Literal["file"], q: np.ndarray
 ) -> tuple[np.ndarray, dict[str, float]]:
-    """Raise floating bases out of the scenario's ground; return q, and the distances (m).
+    """Raise floating bases out of the scenario's ground.
 
-    Base positions from the scenario, a keyframe or a reference motion are kept. No position is
-    changed if the contacts of the robot's file are used, or if a loop attaches the robot to the
-    world.
+    Return q, and the distances (m) by joint name. Base positions from the scenario, a keyframe or a
+    reference motion are kept. No position is changed if the contacts in the robot's file are used,
+    or if a loop attaches the robot to the world.
     """
     start, held = scenario.tables["start"], any(x.parent is None for x in robot.model.source.loops)
     given = start.get("q", {})
@@ -217,7 +217,10 @@ def _sunken(robot: Robot, pairs: Sequence[Pair], q: np.ndarray) -> dict[str, flo
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return coordinates from a scenario value: a list of all numbers, or numbers by joint name."""
+    """Return the array for a scenario value: a list of all numbers, or numbers by name.
+
+    Numbers that are not given by name are taken from `default`.
+    """
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -225,14 +228,13 @@ def _coordinates(
                 count = where(joint).stop - where(joint).start
                 if np.size(values) != count:
                     problem = (
-                        f"joint {joint!r} has {count} coordinates, but {np.size(values)} numbers "
-                        "were given"
+                        f"the number of values for {joint!r} must be {count}, not {np.size(values)}"
                     )
                     raise InputError("E-SCENARIO-009", problem)
             return from_names(given, where, default)
     if len(given) != len(default):
-        problem = f"{key} has {len(given)} numbers, but the robot has {len(default)} coordinates"
-        remedy = "give one number per coordinate, or name the joints"
+        problem = f"{key} must have {len(default)} numbers, not {len(given)}"
+        remedy = "give one number per coordinate or actuator, or give numbers by name"
         raise scenario.error("E-SCENARIO-010", problem, remedy, table, key)
     return np.array(given)
 
@@ -346,7 +348,10 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contact pairs; with joint limits or a rigid pair, all pairs must be rigid."""
+    """Return the contact pairs, or "file" if the contacts in the robot's file are used.
+
+    Soft contacts cannot be combined with joint limits or rigid contacts.
+    """
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:

@@ -24,7 +24,7 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 MOST_NOTES = 3
-"""Maximum number of printed notes from loading the robot."""
+"""Maximum number of printed notes from checks of the model."""
 
 MOST_NAMED = 5
 """Maximum number of links named in a note."""
@@ -33,7 +33,7 @@ PENETRATES = "E-MOTION-059"
 """Code of the error for bodies that penetrate each other in the initial state."""
 
 EXPLODED = 1e3
-"""Largest plausible change of energy, relative to the energy that is exchanged in the motion."""
+"""Largest plausible change in total energy, relative to the energy exchanged in the motion."""
 
 ROUNDING = 1e-9
 """Bound on the rounding errors of the potential energy, relative to its value."""
@@ -141,7 +141,7 @@ def _doubts(scene: Scene) -> list[str]:
 
 
 def _shapeless(scene: Scene) -> list[str]:
-    """Return a note about moving links without shapes, if shapes touch the ground."""
+    """Return a note about moving links without shapes, if collision shapes define the contacts."""
     source, frames = scene.robot.model.source, scene.robot.model.frames
     if "ground" not in scene.scenario.top and scene.contacts != "file":
         return []
@@ -181,7 +181,7 @@ def exploded(scene: Scene, kinetic: np.ndarray, potential: np.ndarray) -> list[s
     """Return a note if a motion gained energy that no force can have supplied.
 
     Without contacts, control, fluid or prescribed motions, all kinetic energy comes from the
-    initial kinetic energy and from changes of the potential energy.
+    initial kinetic energy and from changes in potential energy.
     """
     model, controlled = scene.robot.model, scene.control is not None or scene.driven
     if controlled or scene.contacts or model.driven or model.source.fluid is not None:

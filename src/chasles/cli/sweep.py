@@ -80,8 +80,8 @@ class Sweep:
     def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
         """Simulate a run; return its robot and motion.
 
-        `before` is the robot of the previous run, which is reused with its compiled code if both
-        runs have the same robot parameters.
+        `before` is the robot of the previous run. If both runs have the same robot parameters, this
+        robot is reused with its compiled code.
         """
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)

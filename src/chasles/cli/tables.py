@@ -74,7 +74,7 @@ class Table:
 
 
 def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
-    """Return the summary of a finished table; raise an error if it was made from other inputs."""
+    """Return the summary of a finished table; raise an error if it has different inputs."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -88,6 +88,6 @@ def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
 
 def unlike(target: Path, source: str) -> ExistingFileError:
     """Return the error for an existing table with different inputs."""
-    problem = f"the existing table was made from another {source} or with other options"
+    problem = f"the existing table was made from a different {source} or with different options"
     remedy = "choose another folder, or replace the tables with --overwrite"
     return ExistingFileError("E-CLI-272", problem, remedy, file=target)

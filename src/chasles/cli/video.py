@@ -28,7 +28,7 @@ __all__ = ["DEFAULT_SIZE", "RATE", "Rate", "Size", "kind", "note_lines", "shoot"
 
 
 def kind(path: Path) -> str:
-    """Return "picture" or "video", by the suffix of a file."""
+    """Return "picture" or "video", depending on the file suffix."""
     return "picture" if path.suffix.lower() == STILL else "video"
 
 

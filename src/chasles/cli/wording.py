@@ -73,7 +73,7 @@ def renamed(text: str, options: Iterable[str]) -> str:
             return f"no {known[f'no_{name}']}"
         return f"{known[name]} {value}".rstrip() if name in known else found[0]
 
-    def call(found: re.Match[str]) -> str:  # an option replaces the whole call
+    def call(found: re.Match[str]) -> str:  # replace a whole call with an option
         option = _ARGUMENT.sub(argument, found[1])
         return found[0] if option == found[1] else option
 

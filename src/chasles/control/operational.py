@@ -96,7 +96,7 @@ def operational_dynamics(
 
 
 class _Freedoms(NamedTuple):
-    """Task Jacobian J, mass matrix M, bias forces h and product Jdot qd, for independent joints."""
+    """Task Jacobian J, mass matrix M, bias forces h and Jdot qd, in independent coordinates."""
 
     J: np.ndarray
     M: np.ndarray

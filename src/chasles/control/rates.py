@@ -28,8 +28,8 @@ def resolved_rate(
         The robot.
     tasks
         {frame: "twist", "position" or "orientation"}, or a list of such dictionaries in order of
-        decreasing priority. The key "center of mass" accepts "position". Velocities are in world
-        axes, at the frame origin; angular velocities come first.
+        decreasing priority. The key "center of mass" accepts only "position". Velocities are in
+        world axes, at the frame origin; angular velocities come first.
     dt
         Time step (s), during which positions must not pass their limits.
     acceleration

@@ -75,8 +75,8 @@ class _Turn(NamedTuple):
 class Convention:
     """Conversion of a robot's quantities to another library (`to_...`) and back (`from_...`).
 
-    `library` is the name of the library. `joints` lists the joints in the library's order, by their
-    names in chasles. `nq` and `nv` are the dimensions in the library. Methods `to_...` take the
+    `library` is the name of the library. `joints` contains the names of the joints in chasles, in
+    the library's order. `nq` and `nv` are the dimensions in the library. Methods `to_...` take the
     chasles state (q, qd, qdd) first, and methods `from_...` take the library's state (x, v, a).
     Arrays may have leading batch dimensions. Both models must describe the same mechanism with the
     same link frames.
@@ -429,7 +429,7 @@ class Convention:
     def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
         """Convert twists, wrenches or momenta to or from the library's component order.
 
-        Swaps the angular and linear parts if the linear part comes first in the library.
+        The angular and linear parts are swapped if the linear part comes first in the library.
 
         Parameters
         ----------
@@ -468,7 +468,7 @@ class Convention:
         return out
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return T' (dT/dt) qd, where T maps qd to the other library's velocities.
+        """Return T' (dT/dt) qd, where T maps qd to the library's velocities.
 
         T' is the transpose of T. This term of the acceleration conversion is zero at rest.
         """
@@ -487,7 +487,7 @@ def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
         The robot.
     joints : sequence of str, optional
         Joint names in Pinocchio's order, `list(model.names)[1:]`. Default: the joint order in
-        chasles. A free joint at the root may have another name in Pinocchio.
+        chasles. A free joint at the root may have a different name in Pinocchio.
 
     Returns
     -------
@@ -522,7 +522,7 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
         The robot.
     joints : sequence of str, optional
         Joint names in the order of `model.joint(i)`. Default: the joint order in chasles. A free
-        joint at the root may have another name in MuJoCo, or no name.
+        joint at the root may have a different name in MuJoCo, or no name.
 
     Returns
     -------
@@ -537,8 +537,7 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Notes
     -----
     Joint positions of a robot loaded from an MJCF file include `ref`. For other robots, chasles
-    does not know MuJoCo's `ref`. To obtain MuJoCo's joint positions, add `ref` to the joint
-    positions in chasles.
+    does not know MuJoCo's `ref`: add `ref` to the converted positions to obtain those of MuJoCo.
 
     Examples
     --------
@@ -558,7 +557,7 @@ def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
         The robot.
     joints : sequence of str, optional
         Joint names in the order of `position_start()`. Default: the joint order in chasles. A
-        QuaternionFloatingJoint at the root may have another name in Drake.
+        QuaternionFloatingJoint at the root may have a different name in Drake.
 
     Returns
     -------
@@ -651,8 +650,8 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
 def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the names of all joints except fixed joints, in the library's order.
 
-    The floating base may have another name in the library. If exactly one joint has no match, and
-    it is a free joint, it is taken as the base.
+    The floating base may have a different name in the library. If exactly one joint has no match,
+    and it is a free joint, it is taken as the base.
     """
     ours = robot.joints
     fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}

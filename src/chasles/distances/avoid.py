@@ -58,9 +58,10 @@ class Avoid:
     pairs
         Pairs of links, or of a link and an obstacle, to keep apart; see `Robot.distance`.
     weight
-        Weight of overlaps relative to the other targets, used if not all targets can be reached.
+        Weight of collision avoidance relative to the other targets, used if not all targets can be
+        reached.
     tolerance
-        Additional distance (m) beyond the margin that the solver tries to reach.
+        Additional distance (m): solver steps aim at `margin` plus `tolerance`.
 
     Notes
     -----
@@ -99,7 +100,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # distances do not depend on it
+    frame = robot.model.source.links[0].name  # any link: the clearance does not depend on it
     before = given.get(frame)
     if before is None:
         others = []
@@ -134,8 +135,8 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
     """Return the shapes of all obstacles, and the centers and radii (..., 4) given as arrays.
 
-    A sphere that is given as an array can have another center and radius in each problem. Its shape
-    is a placeholder.
+    A sphere that is given as an array can have a different center and radius in each problem. Its
+    shape is a placeholder.
     """
     if obstacles is None:
         return None, {}
@@ -155,7 +156,7 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
     array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
     good = array.shape[-1:] == (4,) and np.isfinite(array).all()
     if not good or not (array[..., 3] > 0.0).all():
-        problem = f"obstacle {name!r} must have shape (..., 4): finite centers and positive radii"
+        problem = f"obstacle {name!r} must be an array (..., 4): finite centers and positive radii"
         raise InputError("E-DIST-053", problem, part=PART)
     return array
 

@@ -91,7 +91,7 @@ class Element:
     def points(self) -> np.ndarray:
         """Return points (n, 3), expressed in `frame`, whose convex hull contains the shape.
 
-        Cylinders are replaced by a prism and ellipsoids by a polyhedron that contains them.
+        Cylinders are replaced by enclosing prisms, and ellipsoids by enclosing polyhedra.
         Spheres, capsules and planes are not supported.
         """
         return np.asarray(self._points() @ self.R.T + self.r)
@@ -169,7 +169,7 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Return the planes in a model file that can collide, optionally those of some links only.
+    """Return the collision planes in a model file, optionally restricted to some links.
 
     Fixed planes are expressed in the world frame.
     """

@@ -24,7 +24,7 @@ from chasles.motion.geometry.shapes import place
 PART = "enclosing_shapes"
 
 ROUNDING = 1e-12
-"""Relative increase in fitted radii, which keeps all vertices inside despite rounding errors."""
+"""Relative increase in fitted radii, so that rounding errors leave no vertex outside."""
 
 CENTERED = 200
 """Number of iterations of the search for the smallest enclosing sphere."""
@@ -181,10 +181,10 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """Return a capsule around a cell, or a sphere if its volume is smaller.
+    """Return a sphere or a capsule around a cell, whichever has the smallest volume.
 
-    A capsule is fitted along each principal axis of the cell, with an approximately minimal radius.
-    The capsule with the smallest volume is returned.
+    The candidates are a sphere and, along each principal axis of the cell, a capsule with an
+    approximately minimal radius.
     """
     middle = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     axes = np.linalg.svd(cell.corners - cell.corners.mean(axis=0), full_matrices=False)[2]

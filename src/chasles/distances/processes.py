@@ -51,9 +51,9 @@ def _shared(array: np.ndarray) -> np.ndarray:
 
 
 def _forked(work: Callable[..., None], rows: range, shared: Sequence[np.ndarray]) -> int:
-    """Run work(rows, *shared) in a forked process; return the ID of this process.
+    """Run work(rows, *shared) in a forked process; return its process ID.
 
-    The process exits without running Python's cleanup.
+    The forked process exits without running Python's cleanup.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fork warns about threads, which the child does not use

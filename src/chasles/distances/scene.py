@@ -357,7 +357,10 @@ class Scene:
     def _resident(self, q: Any, *, points: bool) -> Any:
         """Compute distances for a CuPy array on its GPU, in float32 if q is float32."""
         if self._cast or len(self.groups) != len(self.pairs):
-            problem = "GPU computations require closed-form distances, as for spheres and capsules"
+            problem = (
+                "GPU computations support only shapes with closed-form distances, such as "
+                "spheres and capsules"
+            )
             remedy = "pass shapes=robot.enclosing_shapes(), or `q` as a NumPy array"
             raise InputError("E-DIST-036", problem, remedy, part=PART)
         kernel = self.rounds.resident("float32" if q.dtype == np.float32 else "float64", points)
@@ -398,7 +401,7 @@ class Scene:
         both: np.ndarray,
         normals: np.ndarray,
     ) -> None:
-        """Update the rows `which` of the results where Coal finds a smaller distance.
+        """Update the results in the rows `which` wherever Coal finds a smaller distance.
 
         `poses` maps the index of a shape to its orientations (n, 3, 3) and origins (n, 3).
         """

@@ -1,9 +1,9 @@
-"""Find operations that occur in several limbs, so that one vector operation can compute them.
+"""Find operations that occur in several limbs, so that one vector operation can replace them.
 
 The legs of a quadruped differ only in a few parameters. If these parameters are symbols, and
 corresponding inputs of all legs have the same digest (hash), then corresponding operations of all
-legs also have the same digest. A vector operation with one lane per leg can compute these
-operations together.
+legs also have the same digest. A single vector operation with one lane per leg can replace these
+operations.
 """
 
 from collections.abc import Mapping, Sequence

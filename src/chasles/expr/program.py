@@ -148,8 +148,7 @@ class Program(Interface):
     """
 
     batched: bool = field(default=False, compare=False, repr=False)
-    """True if a single state runs as a batch of one, which is slower but compiles in half the
-    time."""
+    """True to run a single state as a batch of one: slower, but compiles in half the time."""
 
     def limb(self, array: int, index: int) -> int:
         """Return the limb to which an array entry belongs, or -1 if there is none.

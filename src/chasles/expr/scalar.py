@@ -163,11 +163,11 @@ class Seat(NamedTuple):
 
 
 class Arena:
-    """Container for the nodes of one trace. Threads must not share an arena.
+    """Container for the nodes of one trace.
 
-    As a context manager, the arena clears its nodes on exit, which breaks reference cycles and
-    frees the nodes immediately. The garbage collector, which would have to visit all nodes, is
-    disabled inside the context.
+    Threads must not share an arena. As a context manager, the arena clears its nodes on exit, which
+    breaks reference cycles and frees the nodes immediately. The garbage collector, which would have
+    to visit all nodes, is disabled inside the context.
 
     Parameters
     ----------

@@ -156,7 +156,7 @@ def _div(arena: Arena, a: Number, b: Number) -> Number | None:
     if type(a) is float and a == 0.0:
         return 0.0
     if type(b) is float:
-        if b == 0.0 or math.isinf(1.0 / b):  # the reciprocal of a denormal number overflows
+        if b == 0.0 or math.isinf(1.0 / b):  # the reciprocal of a denormal number may overflow
             return None
         return arena.build("mul", a, 1.0 / b)
     if a is b:
@@ -276,5 +276,8 @@ def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
-"""Variant of `RULES` that treats positive and negative constants alike. Bodies whose parameters
-differ only in sign, such as left and right legs, then have the same instructions."""
+"""Variant of `RULES` that treats positive and negative constants alike.
+
+Bodies whose parameters differ only in sign, such as the left and right thighs, then have the same
+instructions.
+"""

@@ -31,9 +31,9 @@ def arrays(
 ) -> dict[str, np.ndarray]:
     """Read arrays from a .npz file; pickled objects are not supported.
 
-    `names` are the arrays to read; if empty, all arrays are read. A corrupt file raises ValueError.
-    The size limit, `MOST_TIMES` times the file size plus 1 MiB, is checked before memory is
-    allocated.
+    `names` lists the arrays to read; if it is empty, all arrays are read. A corrupt file raises
+    ValueError. Before memory is allocated, the total array size is checked; the limit is 1 MiB plus
+    `MOST_TIMES` times the file size.
     """
     try:
         with ZipFile(source) as archive:

@@ -46,7 +46,7 @@ KINDS = spelled("DAT")
 """Joint types by their codes in files. Codes 0 and 1 are SPACELIB's; the others are extensions."""
 
 _HELICAL = spelling("helical", "DAT")
-"""Code of a helical joint in the file. Its record has an additional entry, the pitch."""
+"""Code of a helical joint, whose record in the file has an additional entry, the pitch."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -54,7 +54,7 @@ _MASS = ("mass", "jxx", "jxy", "jxz", "jyy", "jyz", "jzz")
 _CENTER = ("xg", "yg", "zg")
 _GRAVITY = ("gx", "gy", "gz")
 _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
-"""Field names of the records for links, joints, masses, centers, gravity and gripper forces."""
+"""Field names by record: link count, joint, mass, center of mass, gravity and gripper load."""
 
 _ROUNDING = 1e-12
 """Tolerance for rounding errors in poses (m for positions, dimensionless for rotations)."""
@@ -208,11 +208,11 @@ class _Source:
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
     """Write a serial robot to a .dat file; reading the file gives a robot with the same motion.
 
-    `gripper` is the frame on the last link that becomes the last Denavit-Hartenberg frame; if
+    The frame `gripper` on the last link becomes the last Denavit-Hartenberg frame; if `gripper` is
     empty, the link frame is used. Names, limits and the inertia of the base are omitted, because
-    the format does not store them. A part that affects the motion but cannot be represented raises
-    an error: other joint types, branches, armature, damping, friction, mimic joints, axes other
-    than z, and frames that Denavit-Hartenberg parameters cannot describe.
+    the format does not store them. Properties that affect the motion but cannot be represented
+    raise an error: unsupported joint types, branches, armature, damping, friction, springs, mimic
+    joints, axes other than z, and frames that Denavit-Hartenberg parameters cannot describe.
     """
     chain = _serial(description)
     near = [_between(joint) for joint in chain]

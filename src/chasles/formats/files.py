@@ -215,7 +215,7 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
         fault = (
             "the path is a directory" if os.path.isdir(path) else f"unknown file type {suffix!r}"
         )
-        remedy = f"use a file that ends in {', '.join(known)}"
+        remedy = f"use a file name ending in {', '.join(known)}"
         raise ModelError("E-FILE-003", fault, remedy, file=os.fsdecode(path))
     return next(row for row in FORMATS.values() if suffix in row.suffixes)
 
@@ -335,7 +335,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the largest numbers of significant digits and of decimal places in files."""
+    """Return the maximum numbers of significant digits and decimal places of numbers in files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):

@@ -116,7 +116,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Convert [[rotor]] tables, each for a tendon or for a rotor driven by several joints."""
+    """Convert [[rotor]] tables; each defines a tendon, or a rotor driven by several joints."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}

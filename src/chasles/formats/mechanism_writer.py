@@ -37,11 +37,11 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     text += lines(top)
     if source.notes:
         folder = os.path.join(os.path.dirname(source.where), "")
-        # omit the folder of the source file, whose name may be private
+        # omit the source file's folder, because folder names may be private
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    # also contains the gears after the first other coupling, to preserve the order of couplings
+    # also contains gears that follow a coupling of another type, to preserve the order
     others = source.couplings[len(gears) :]
     for table, rows in (
         ("link", map(_link_row, source.links)),
@@ -123,6 +123,6 @@ def _coupling_row(data: CouplingData) -> Row:
     if rows is None or max(max(row.values(), default=0) for _, row in rows) > MOST_POWERS:
         problem = f"coupling {data.name!r} is not a polynomial with exponents up to {MOST_POWERS}"
         raise ModelError(
-            "E-TOML-011", problem, "keep the coupling in Python, with robot.with_couplings"
+            "E-TOML-011", problem, "define the coupling in Python with robot.with_couplings"
         )
     return {"name": data.name, "terms": rows}

@@ -31,7 +31,7 @@ MOST_GROUPED = 5 * 10**7
 
 @lru_cache(maxsize=512)
 def loaded(path: Path) -> list[Any]:
-    """Read a mesh file; return the meshes with faces as trimesh objects in the file's frame."""
+    """Read a mesh file; return its nonempty meshes as trimesh objects in the file's frame."""
     try:
         import trimesh
     except ImportError:

@@ -52,7 +52,7 @@ MOST_HEIGHTS = 200_000
 def answer(file: str, parts: str) -> dict[str, Any]:
     """Compile an MJCF file; return arrays by name.
 
-    "absent" lists missing files, and "stubs" lists the shapes that stand for missing meshes.
+    "absent" lists missing files, and "stubs" lists the shapes that stand in for missing meshes.
     """
     absent: list[str] = []
     stubs: list[Any] = []

@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""Note on a tendon with armature that spans several branches of the kinematic tree."""
+"""Note on a tendon that has armature and spans several branches of the kinematic tree."""
 
 _KINDS = {
     "joint": "joint",

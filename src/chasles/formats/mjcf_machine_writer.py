@@ -53,9 +53,9 @@ def _ends(part: JointData | RotorData | ActuatorData, interval: Interval) -> str
 
 
 def add_fluid(option: etree._Element, source: Description) -> None:
-    """Write density, viscosity and wind of the fluid.
+    """Write the fluid's density, viscosity and wind.
 
-    MuJoCo computes the boxes on which the fluid acts from the inertias.
+    The boxes on which the fluid acts are not written; MuJoCo computes them from the inertias.
     """
     if (flow := source.fluid) is not None:
         option.set("density", words([flow.density]))

@@ -160,7 +160,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the next link to write as a body, and the chain of joints that lead to it."""
+        """Return the next link to write as a body, and the chain of joints that leads to it."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]
@@ -170,7 +170,7 @@ class _Writer:
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
-        """Return True if a joint's child link is massless and only carries one other joint."""
+        """Return True if a joint's child link is massless and carries only one other joint."""
         link, carried = self.links[joint.child], self.children.get(joint.child, [])
         empty = link.inertia == RigidInertia.zero()
         return empty and len(carried) == 1 and link.name not in self.needed
@@ -215,7 +215,7 @@ class _Writer:
         return place
 
     def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
-        """Warn of each massless link that is omitted because it is not a body in MJCF."""
+        """Add a note on each massless link that is omitted because it is not a body in MJCF."""
         for joint, frame in zip(series[:-1], frames, strict=False):
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
@@ -273,7 +273,8 @@ class _Writer:
 
     def _heavy(self, name: str) -> bool:
         """Return True if a moving body has at least the mass and inertia that MuJoCo requires.
-        The mass and inertia may also belong to a body that is fixed to the moving body.
+
+        A body that is fixed to the moving body may provide the mass and inertia instead.
         """
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
@@ -282,7 +283,7 @@ class _Writer:
         return any(self._heavy(joint.child) for joint in carried if joint.kind == "fixed")
 
     def note_what_is_left(self, description: Description) -> None:
-        """Add notes on omitted limits, free-joint friction, and a changed coordinate order."""
+        """Add notes on omitted limits, on free-joint friction and on a changed coordinate order."""
         self.notes += ball_limits(
             j
             for j in description.joints
@@ -354,7 +355,7 @@ def _add_shapes(
     shapes: tuple[ShapeData, ...],
     file: str,
 ) -> list[str]:
-    """Write shapes to their bodies; return notes on omitted shapes, which MuJoCo cannot read."""
+    """Write shapes to their bodies; return notes on omitted shapes."""
     notes: list[str] = []
     meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for shape in shapes:

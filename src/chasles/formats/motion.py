@@ -23,7 +23,7 @@ import numpy as np
 
 from chasles.errors import ModelError
 from chasles.formats.files import Line, is_number, lines, short, size
-from chasles.formats.recorded import READERS, Block
+from chasles.formats.recorded import REACHED, READERS, Block
 from chasles.model import Model
 from chasles.model.description import some
 from chasles.model.model import suggest
@@ -37,13 +37,6 @@ ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """Columns for a force (N) and a couple (N m)."""
 
 QUANTITIES = ("q", "qd", "qdd")
-
-REACHED = ("solved", "angle_error", "distance_error")
-"""Additional columns in motions that `chasles reach` writes.
-
-`solved` is 1 if the pose was reached, and 0 otherwise; the errors are in rad and m. Reading a row
-with `solved` equal to 0 raises an error.
-"""
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
 """Pattern for columns that `chasles simulate` writes, but that are ignored when a file is read."""
@@ -414,7 +407,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # reported if each word alone is a number
+        other = ("a number", line.text)  # reported if each word by itself is a number
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

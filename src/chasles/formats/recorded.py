@@ -12,6 +12,13 @@ from chasles.errors import ModelError, said
 from chasles.formats.archive import arrays
 from chasles.formats.files import short, size
 
+REACHED = ("solved", "angle_error", "distance_error")
+"""Additional columns in motions that `chasles reach` writes.
+
+`solved` is 1 if the pose was reached, and 0 otherwise; the errors are in rad and m. A row with
+`solved` equal to 0 raises an error when it is read.
+"""
+
 MOTION_FORMAT = "chasles-motion-1"
 """Value of `format` in a motion file (.npz) written by `chasles simulate`."""
 
@@ -67,6 +74,7 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
     there = set(opened.schema_arrow.names)
     wanted = {"t": ["t"], **columns} if "t" in there else dict(columns)
     wanted = {x: names for x, names in wanted.items() if x == "q" or there & set(names)}
+    wanted |= {"solved": [REACHED[0]]} if REACHED[0] in there else {}
     read = list(itertools.chain.from_iterable(wanted.values()))
     for name in read:
         if name not in there:
@@ -82,6 +90,10 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
                 remedy = "sort the rows by time"
                 raise ModelError("E-FILE-090", "t is not in ascending order", remedy, file=file)
             last = block["t"][-1]
+        if "solved" in block and not np.all(solved := block.pop("solved")):
+            problem = f"the pose in row {first + int(np.argmin(solved))} was not reached"
+            remedy = "remove the rows in which `solved` is 0, or move the poses"
+            raise ModelError("E-FILE-414", problem, remedy, file=file)
         first += len(batch)
         yield block
 

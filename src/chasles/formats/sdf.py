@@ -45,9 +45,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
     The first link is "world". If models are nested, or if there are several models, links, joints
     and frames are named `model::name`. A joint between links that are already connected closes a
-    loop. If no joint connects a link to the world, a free joint is added and reported in a note; it
-    is named root_joint if there is only one. Static models are fixed. Gravity is read from the
-    `<world>`, or is (0, 0, -9.81) if the file contains only a model.
+    loop. A free joint is added, with a note, for each tree of links that is not connected to the
+    world; a single added joint is named root_joint. Static models are fixed. Gravity is read from
+    the `<world>`, or is (0, 0, -9.81) if the file contains only a model.
 
     `snap` has the same meaning as for URDF files. If `floating` is True, replace the only joint
     between the model and the world, which must be fixed, by a free joint.
@@ -103,7 +103,7 @@ DEFORMABLE = ("drake:deformable_properties", "{http://drake.mit.edu}deformable_p
 
 
 def _link(node: Node, file: str) -> LinkData:
-    """Read a link; the default inertia is 1 kg and 1 kg m2 about each axis."""
+    """Read a link; the default mass is 1 kg, with moments of inertia of 1 kg m2."""
     part = node.part
     if not truth(part, "gravity", True):
         part.note("gravity is turned off for it in the file, but acts on it in chasles")

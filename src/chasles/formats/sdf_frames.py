@@ -126,7 +126,7 @@ class Node:
         return f"{self.name}::" if self.name else ""
 
     def add(self, node: "Node", name: str) -> "Node":
-        """Add a frame. Names must be unique; up to SDF 1.6, a joint and a link may share one."""
+        """Add a frame with a unique name; up to SDF 1.6, a joint and a link may share a name."""
         if self.into is not None:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)
@@ -216,7 +216,7 @@ def placed(part: Part) -> tuple[Transform, str]:
 def end(joint: Node, tag: str) -> Node | None:
     """Return the parent or child link of a joint; None for the world.
 
-    The file may contain the name of the link or of a frame on it.
+    The element contains the name of the link or of a frame that moves with the link.
     """
     part, name = joint.part.need(tag), joint.part.content(tag)
     if not name:

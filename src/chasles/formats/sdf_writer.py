@@ -181,11 +181,11 @@ def _check(joint: JointData) -> None:
 
 
 def _check_free(joint: JointData) -> None:
-    """Raise an error for a free joint that resists motion or is offset from the world frame."""
+    """Raise an error for a free joint that SDF cannot represent."""
     here = joint.pose.is_identity and joint.child_pose.is_identity
     if joint.parent is not None or not here or joint.resists or joint.reversed:
         problem = (
-            "is a free joint with armature, damping, friction, a spring, "
+            "is a free joint with a parent link, armature, damping, friction, a spring, "
             "or an offset from the world origin"
         )
         raise refusal("E-SDF-037", joint, problem, f"{_ELSE}, or remove these properties")
@@ -217,7 +217,7 @@ def _in_world(
 ) -> tuple[Transform, str | None]:
     """Return the world pose of a frame at zero coordinates, and the floating link that carries it.
 
-    The floating link is None if joints connect the frame to the world.
+    The floating link is None if no free joint lies between the frame and the world.
     """
     floating = None
     while link in joint_of:
@@ -244,7 +244,7 @@ def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
 
 
 def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
-    """Add the inertia, even if it is zero, because SDF's default is 1 kg."""
+    """Add mass and inertia, even if they are zero, because SDF's default mass is 1 kg."""
     mass, center, moments = inertia.about_center()
     inertial = xml.added(element, "inertial")
     xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
@@ -331,7 +331,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
 
 
 def _shared(pair: list[JointData]) -> str | None:
-    """Return the link (or the world) to which both joints of a revolute pair connect, or None."""
+    """Return the link (or the world) to which both of two revolute joints connect, or None."""
     if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)

@@ -51,7 +51,7 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
 COORDINATES = ("limits", "velocity")
-"""Keys whose unit is that of the joint coordinates, so it depends on the joint type."""
+"""Keys whose unit (of angle or length) depends on the joint type."""
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
 
@@ -231,7 +231,7 @@ def _check_size(file: str, data: bytes) -> None:
     marks = sum(data.count(mark.encode()) for mark in _MARKS)
     if len(data) > MAX_BYTES or marks > MAX_MARKS:
         problem = (
-            f"the file has {len(data) / 2**20:.1f} MB and {marks} keys, entries and lines; "
+            f"the file size is {len(data) / 2**20:.1f} MB, with {marks} keys, entries and lines; "
             f"the limits are {MAX_BYTES // 2**20} MB and {MAX_MARKS} keys, entries and lines"
         )
         raise ModelError("E-TOML-012", problem, "check that this is the intended file", file=file)

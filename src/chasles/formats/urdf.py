@@ -103,7 +103,7 @@ def described(
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
-    """Yield the elements with a tag ("link" or "joint"), whose names must be unique."""
+    """Yield the elements with the given tag ("link" or "joint"); their names must be unique."""
     first: dict[str, str] = {}
     for element in robot.all(tag):
         yield _distinct(element, first)
@@ -276,7 +276,7 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a robot without loops; reading the file gives the same motion and coordinates.
+    """Write a robot that has no loops; reading the file gives the same motion and coordinates.
 
     Numbers are written at full precision.
 

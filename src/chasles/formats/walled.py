@@ -19,7 +19,7 @@ from chasles.errors import ModelError
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
 _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
-"""Return codes of a process that was stopped at its limit on processor time."""
+"""Exit codes of a process that exceeded its limit on processor time."""
 
 
 PATIENCE, TURNS = 10.0, 100
@@ -45,7 +45,7 @@ class Tool:
     extra
         Extra of chasles that installs the package: pip install 'chasles[EXTRA]'.
     program
-        Python file in this folder whose function `answer` runs the reader.
+        Name of a Python file in this folder; its function `answer` runs the reader.
     seconds
         Limit on processor time; elapsed time is limited to `PATIENCE * seconds`, not counting time
         in which the machine sleeps or this process is stopped.

@@ -47,7 +47,9 @@ def _check_inertia(link: LinkData) -> None:
         problem = f"link {link.name!r} has a first moment of mass but no mass"
         raise ModelError("E-FILE-041", problem, "give the link a mass")
     if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # True for NaN as well
-        problem = f"link {link.name!r}: mass, center of mass or inertia exceeds {LARGEST:g}"
+        problem = (
+            f"link {link.name!r}: mass, center of mass or inertia is NaN or exceeds {LARGEST:g}"
+        )
         raise ModelError("E-FILE-042", problem, f"give finite values of at most {LARGEST:g}")
 
 

@@ -29,7 +29,7 @@ _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "was not found in the parent folders": "put the package in one of these folders",
 }
-"""Remedies for messages that contain these phrases. The default is to correct the file."""
+"""Remedies, keyed by a phrase in the error message. The default is to correct the file."""
 
 _TRUST = "if you trust the file, allow it to run Python with trust=True"
 

@@ -52,8 +52,9 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
         refused = refusal(error)
         what = what if refused is None else refused.told
         raise complaint(file, what, place(error), refused is not None) from None
-    if len(text) > int(most):
-        raise complaint(file, f"the resulting URDF would have {len(text)} bytes")
+    count = len(text.encode())
+    if count > int(most):
+        raise complaint(file, f"the resulting URDF would have {count} bytes")
     return {"urdf": text}
 
 
@@ -102,7 +103,7 @@ def cloned(self: Any, deep: bool) -> Any:
 
 
 def place(error: BaseException) -> str:
-    """Return the file and line of the innermost element that raised an error, or ""."""
+    """Return the file and line of the innermost element in which an error was raised, or ""."""
     found, trace = "", error.__traceback__
     while trace is not None:
         for name in ("node", "elt"):  # local variables in xacro's functions
@@ -146,8 +147,11 @@ _Loader = substitution_args.yaml.SafeLoader
 _flatten = _Loader.flatten_mapping
 
 reach: list[Path] = []
-"""Package folders from which files may be read while an untrusted xacro file is processed. The
-first folder is the package that contains the xacro file."""
+"""Package folders from which files may be read while an untrusted xacro file is processed.
+
+The first folder is the package that contains the xacro file or, outside a package, the folder of
+the file.
+"""
 
 
 def distrust(file: str) -> None:

@@ -128,7 +128,7 @@ _BY_FIRST = (FUNCTIONS["map"], FUNCTIONS["filter"])
 """Functions that accept another function, as `key` or as the first argument."""
 
 _PRINTED = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,2}(?:\.\d{0,2})?[sdiufFgGeExXor])*", re.DOTALL)
-"""Pattern for format strings, on the left of `%`, that cannot produce very long results."""
+"""Pattern for format strings (left operands of `%`) that cannot produce very long results."""
 
 
 class Evaluator:

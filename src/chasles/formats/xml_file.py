@@ -217,9 +217,9 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers in a text as strings, or the default if the text is invalid.
+        """Return the finite numbers in `text` as strings, or the default if the text is invalid.
 
-        For an invalid text, `fail` raises or records an error.
+        If the text is invalid, `fail` raises or records an error.
         """
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):

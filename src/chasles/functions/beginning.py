@@ -1,7 +1,8 @@
 """Program that searches for a closed-form inverse-kinematics solution within the joint limits.
 
 The closed form of a redundant arm requires the position of one joint, called the redundant joint.
-Each step of the search tries another position of this joint, until a solution is within the limits.
+Each step of the search tries a different position of this joint. The search ends when a solution is
+within the limits, or after `MOST` steps.
 """
 
 import math
@@ -37,9 +38,10 @@ MOST = 12
 """Maximum number of positions of the redundant joint to try."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""Golden ratio: spacing of successive positions of the redundant joint, relative to its range.
+"""Spacing of successive positions of the redundant joint, relative to its range.
 
-Positions wrap around at the end of the range, and cover it evenly.
+The spacing is the reciprocal of the golden ratio. Positions wrap around at the end of the range,
+and cover it evenly.
 """
 
 

@@ -32,8 +32,9 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Solutions count as equal up to this difference of joint positions (rad, or relative to the arm
-size)."""
+"""Maximum difference in joint positions between solutions that count as equal (rad, or relative to
+the arm size).
+"""
 
 BEYOND = 1e-9
 """Amount by which a posture may exceed a limit before it is rejected (rad, or relative to the arm
@@ -41,7 +42,7 @@ size).
 """
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
-"""Test of closed forms at random configurations.
+"""Number of random test configurations, and error limits for usable and exact closed forms.
 
 A closed form must reproduce `TRIALS` configurations to within `FOUND`. The form counts as exact if
 the median error is below `EXACT`. If axes intersect only approximately, the branches are
@@ -56,10 +57,10 @@ class Form:
     """Closed form of the inverse kinematics of an arm.
 
     `kind` is "wrist" (three intersecting axes), "plane" (three parallel axes) or "elbow" (seven
-    joints whose first and last three axes intersect). `first` is the index of the first of the
-    three axes, counted in the direction of solution. `backward` is True if the chain is solved from
-    its end. `given` is the index of the joint whose position must be given, or None. For "elbow",
-    the arm angle must be given instead, and `given` is the number of joints.
+    joints; the first three axes intersect, and so do the last three). `first` is the index of the
+    first of the three axes, counted in the direction of solution. `backward` is True if the chain
+    is solved from its end. `given` is the index of the joint whose position must be given, or None.
+    For "elbow", the arm angle must be given instead, and `given` is the number of joints.
     """
 
     given: int | None
@@ -171,7 +172,7 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
     """Yield the closed forms that apply to an arm.
 
     For an arm with seven joints, a closed form requires the arm angle or the position of one joint.
-    `given` is the index of this joint. If it is None, the closed form for the arm angle comes
+    `given` is the index of this joint. If `given` is None, the closed form for the arm angle comes
     first, followed by those for a given position of the last joint, the first joint and the others.
     Programs for the last and first joints are shorter.
     """
@@ -197,6 +198,7 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
 
 def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
     """Return the first closed form that reproduces random postures, and a flag: True if exact.
+
     Postures must be reproduced to within `FOUND`. An exact form has a median error below `EXACT`.
     If there is no such form, return None and False.
     """

@@ -1,4 +1,4 @@
-"""Wrappers of compiled functions that add external loads, a fixed time, or checks.
+"""Wrappers that add external loads, a fixed time, or checks to compiled functions.
 
 `target` returns the kernel that a wrapped function runs, so that a robot's fast entry (a C
 callable) can call it directly.
@@ -31,12 +31,13 @@ class Loaded:
 
 
 class Guarded(NamedTuple):
-    """Function whose last result shows if its other results are valid.
+    """Function whose last result indicates whether its other results are valid.
 
     For each state, the last result contains the squared closure error of the loops, and a margin
     that is small if the compiled loop equations are nearly singular. Results are valid if no
     squared closure error exceeds `gap` and every margin exceeds `margin`. `shown` is the number of
-    results, not counting the last one. The callable stores this object in its attribute `guarded`.
+    results that a call returns, which excludes the last one. The callable that wraps the function
+    provides this object as its attribute `guarded`.
     """
 
     function: Compiled | AtTime
@@ -53,7 +54,7 @@ def learnable(ready: Any) -> bool:
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the C entry point of a callable and its input sources, or None if unavailable.
+    """Return the C entry point of a callable and the sources of its inputs, or None if unavailable.
 
     `f_ext` contains the external loads of the call.
     """

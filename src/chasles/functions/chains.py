@@ -86,9 +86,9 @@ class Joint:
         return replace(self, by=by @ self.by, block=block)
 
     def through(self, point: np.ndarray) -> "Joint":
-        """Return the joint with another reference point on its axis.
+        """Return the joint with a different reference point on its axis.
 
-        `point` is this reference point in the home posture.
+        `point` is the new reference point in the home posture.
         """
         return replace(self, home_point=tuple(snapped(point)))
 

@@ -23,8 +23,8 @@ def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: L
     The inputs are goal (12), base (nq), tolerances (6) and absent (2). `goal` contains the rotation
     matrix by rows and the position. `base` contains the coordinates outside the chain and the
     redundant joint's position. `tolerances` contains the limits for the three angular and the three
-    linear errors of the pose. `absent` contains two fill values for rows without a posture: one for
-    the coordinates and one for the residuals.
+    linear components of the pose error. `absent` contains two fill values for rows without a
+    posture: one for the coordinates and one for the residuals.
 
     The outputs are q (branches, nq), residual (branches, 2) and told (2). Each row of `q` is a
     posture within the tolerances, or a fill value. `residual` contains the largest angular and

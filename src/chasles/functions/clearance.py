@@ -30,7 +30,7 @@ from chasles.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Clearance(Target):
-    """Target of inverse kinematics: pairs of shapes are at least `margin` (m) apart.
+    """Inverse-kinematics target: pairs of shapes are at least `margin` (m) apart.
 
     `rounds`, `kinds` and `pairs` are defined in `functions.rounds.Rounds`. `given` contains the
     parameters (..., n) of all obstacles. Solver steps aim at a distance of `margin` plus

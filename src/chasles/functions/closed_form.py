@@ -139,8 +139,9 @@ def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch
     """Return all solutions (up to four) of E_a E_b E_c x = y for the positions of joints a, b, c.
 
     If joint a is revolute, E_a changes neither the coordinate of the point E_b E_c x along the axis
-    of a nor its distance from a point on the axis. These two quantities give two equations for the
-    other two joints. If joint a is prismatic, the two coordinates normal to its axis give them.
+    of joint a nor the distance of this point from a point on the axis. These two quantities give
+    two equations for the other two joints. If joint a is prismatic, the equations follow from the
+    two coordinates normal to its axis.
     """
     solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
     found: list[Branch] = []
@@ -252,7 +253,7 @@ def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iterator[Branch]:
-    """Yield the rotations of three joints that map c.axis to `axis` and c.side to `side`."""
+    """Yield the rotations of joints a, b and c that map c.axis to `axis` and c.side to `side`."""
     middle = component(b, a.axis, c.axis)
     for second in zeros(_less(middle.k, a.axis.dot(axis)), False):
         first = a.angle(b.turn(second, c.axis), axis)

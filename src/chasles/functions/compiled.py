@@ -322,7 +322,7 @@ class Compiled:
         return Compiled(replace(self.recipe, backend=usual), self.model)
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
-        """Call the function on a GPU with host arrays, which are copied to the GPU and back."""
+        """Call the function on a GPU: copy the host arrays to the GPU and the results back."""
         return self._run(self.cuda.kernel, arguments, out, None)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
@@ -403,7 +403,7 @@ class Compiled:
         return entry_of(method or fallback, self.recipe.function, self.kernel, **facts)
 
     def again(self, owner: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Handle a call that a C callable rejects, for example for an array with a new layout.
+        """Handle a call that a C callable rejects, for example because an array has a new layout.
 
         Return NotImplemented if the call must be handled by Python code.
         """
@@ -471,7 +471,7 @@ def recall(key: str) -> Compiled:
     found = _KNOWN.get(key)
     if found is not None:
         return found
-    for function in list(_ALIVE):  # an equal robot has the same functions
+    for function in list(_ALIVE):  # an equal robot's function has the same key
         if function.key == key:
             return _KNOWN.setdefault(key, function)
     remedy = "keep a reference to the result of chasles.compile while the graph is in use"
@@ -594,6 +594,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the same model with another choice of loop equations."""
+        """Return the functions of the same model with a different choice of loop equations."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

@@ -1,4 +1,4 @@
-"""Operation counts of functions by source statement, and reasons for the selected methods."""
+"""Count the operations of functions by source statement, and explain the choice of method."""
 
 import ast
 import inspect
@@ -30,7 +30,7 @@ once. "book" counts operations as Balafoutis and Patel do by hand (see `chasles.
 
 @dataclass(frozen=True)
 class Step:
-    """One statement of an algorithm, and its operations for all bodies.
+    """One statement of an algorithm, and its operation counts summed over all bodies.
 
     An operation shared by several statements is counted for the first of them. `equation` is the
     equation number in the cited source, read from the comment after the statement. A statement may

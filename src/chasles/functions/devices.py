@@ -1,9 +1,10 @@
 """Select the faster device, CPU or GPU, for each batch.
 
-Arrays in host memory must be copied to the GPU and results back, so the GPU is faster only for
-batches whose computation takes longer than the copies. For very large batches, the CPU may be
-faster again because it uses several threads. Both devices are timed at a few batch sizes when a
-function is first used. The times are cached by function, robot, dtype, CPU and GPU.
+Arrays in host memory must be copied to the GPU, and results must be copied back. The GPU is
+therefore faster only for batches in which it saves more time than the copies take. For very large
+batches, the CPU may be faster again because it uses several threads. Both devices are timed at a
+few batch sizes when a function is first used. The times are cached by function, robot, dtype, CPU
+and GPU.
 """
 
 import bisect

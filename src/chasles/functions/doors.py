@@ -50,7 +50,7 @@ def checked_time(t: Any) -> np.ndarray:
     try:
         time = np.asarray(t, dtype=None if is_single(t) else float)
     except (TypeError, ValueError, OverflowError):
-        problem = f"t must be a time in s or an array of times, not {t!r}"
+        problem = f"`t` must be a time in s or an array of times, not {t!r}"
         raise ArgumentError("E-CALL-021", problem, part="at_time") from None
     if not np.all(np.isfinite(time)):
         raise InputError("E-CALL-022", f"`t` must be finite, not {t!r}", part="at_time")
@@ -108,12 +108,12 @@ def derivative_names(
         raise InputError("E-CALL-032", problem, remedy)
     known = [name for name, s in sign.inputs.items() if not isinstance(s, WrenchesSpace)]
     known += parameters
-    names = known if wrt is None else some_names("wrt", wrt, function)
+    names = list(known) if wrt is None else some_names("wrt", wrt, function)
+    timed = model is not None and model.timed and function not in ("integrate", "difference")
+    known += ["t"] if timed else []
     if not names:
         problem = f"`wrt` is empty; name at least one of {', '.join(known)}"
         raise InputError("E-CALL-033", problem, part=function)
-    timed = model is not None and model.timed and function not in ("integrate", "difference")
-    known += ["t"] if timed else []
     for name in names:
         if name not in known:
             problem = f"{function} has no argument {name!r}"
@@ -294,8 +294,8 @@ def refuse(function: str, *arguments: Any) -> None:
         if row is not None:
             problem = f"this function accepts only NumPy arrays, not {row.name} arrays"
             remedy = (
-                "convert the arrays to NumPy (automatic differentiation does not continue "
-                "through this function)"
+                "convert the arrays to NumPy (this function does not support automatic "
+                "differentiation)"
             )
             raise ArgumentError("E-CALL-041", problem, remedy, part=function)
 

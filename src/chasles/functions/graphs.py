@@ -39,8 +39,9 @@ class Graph:
     def __call__(self, *arguments: Any) -> Any:
         """Launch the graph on the array library's current stream, and return the outputs.
 
-        Outputs are valid when the stream has finished. The optional `arguments` are values for
-        all inputs, in order. The shapes of the values must broadcast to the input shapes.
+        The outputs are valid once the work queued on the stream has finished. The optional
+        `arguments` are values for all inputs, in order. The shapes of the values must broadcast to
+        the input shapes.
         """
         if arguments:
             if len(arguments) != len(self._targets):

@@ -95,7 +95,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
     return S
 
 
-# Damped Newton's method on a manifold, for many states with separate damping ----------------------
+# Damped Newton method on a manifold, with separate damping for each state -------------------------
 
 STEPS = 100
 """Maximum number of Newton steps. From a good initial guess, 4 to 10 steps are enough. A double
@@ -209,8 +209,11 @@ _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Powers of length in the units of the ten inertial parameters: kg, kg m (3), kg m2 (6)."""
 
 _EQUAL = 1e-6
-"""Columns whose norms agree to within this relative tolerance count as equally long. The first of
-them is chosen, so that the choice does not depend on rounding errors."""
+"""Relative tolerance within which column norms count as equal.
+
+If several columns have the largest norm, the first of them is chosen, so that the choice does not
+depend on rounding errors.
+"""
 
 
 @dataclass(frozen=True)
@@ -223,9 +226,9 @@ class BaseParameters:
     `columns` contains the ascending indices (b,) of a minimal set of regressor columns.
     `combination` is the matrix (b, k) that maps all parameters to the base parameters. A column was
     dropped if the fraction of its norm that is independent of the kept columns was at most
-    `tolerance`. `smallest_kept` and `largest_dropped` are the smallest such fraction of a kept
-    column and the largest of a dropped column. A wide gap between them shows that the choice is
-    reliable.
+    `tolerance`. `smallest_kept` and `largest_dropped` are the smallest such fraction among the
+    kept columns and the largest among the dropped columns. A wide gap between them shows that the
+    choice is reliable.
     """
 
     columns: np.ndarray
@@ -276,7 +279,7 @@ def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
     """Return random states whose inertia forces are comparable to the weights of the bodies.
 
     Lengths are in units of the robot size, and times in units of sqrt(size / gravity), or seconds
-    without gravity. Robots that differ only in size therefore have the same motions.
+    without gravity. In these units, the states are the same for robots that differ only in size.
     """
     length, weight = size(model), np.linalg.norm(list(model.gravity_vector))
     time = np.sqrt(length / weight) if weight else 1.0
@@ -328,7 +331,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
 
 
 def twist_matrices(twists: np.ndarray) -> np.ndarray:
-    """Return the matrices [w~ v; 0 0] (..., 4, 4) of twists (..., 6).
+    """Return the matrices [w~, v; 0, 0] (..., 4, 4) of twists (..., 6).
 
     A twist consists of an angular velocity w and a linear velocity v. w~ is the skew-symmetric
     matrix of w.
@@ -342,13 +345,13 @@ def twist_matrices(twists: np.ndarray) -> np.ndarray:
 
 
 def motion_matrices(motion: np.ndarray) -> np.ndarray:
-    """Return the matrices [R^(k) R' r^(k); 0 0] (..., order, 4, 4) for k = 1, 2, ...
+    """Return the matrices [R^(k) R', r^(k); 0, 0] (..., order, 4, 4) for k = 1, 2, ...
 
     R^(k) is the k-th time derivative of a body's rotation matrix R, and R' is the transpose of R.
     r^(k) is the k-th time derivative of the position of the body point at the origin. Entry k of
     `motion` (..., order, 6) contains the derivative of order k - 1 of the angular velocity w, then
-    r^(k). The first derivative is w~ R with the skew-symmetric matrix w~ of w. Higher derivatives
-    follow from Leibniz' rule.
+    r^(k). The first derivative of R is w~ R with the skew-symmetric matrix w~ of w. Higher
+    derivatives follow from Leibniz' rule.
     """
     w = twist_matrices(motion)[..., :3, :3]
     turned = [np.broadcast_to(np.eye(3, dtype=w.dtype), w[..., 0, :, :].shape)]

@@ -1,8 +1,8 @@
 """Compiled functions for a frame's roll, pitch, yaw and position, and for their Jacobians.
 
 With R = Rz(yaw) Ry(pitch) Rx(roll), the angular velocity is w = T d(roll, pitch, yaw)/dt. The
-columns of T are the current axes of roll, pitch and yaw. The pitch axis rotates with the yaw, at
-the angular velocity wy. The roll axis rotates with the yaw and pitch, at the angular velocity wx
+columns of T are the current axes of roll, pitch and yaw. The yaw rate rotates the pitch axis with
+the angular velocity wy. The yaw and pitch rates rotate the roll axis with the angular velocity wx
 (Balafoutis and Patel 1991, section 7.4).
 """
 

@@ -99,8 +99,8 @@ def runnable(
     units, and uses non-rotating frames for axisymmetric leaf bodies.
 
     `record` creates the arena in which the selected program is recorded. If `smooth` is True, the
-    method must support derivatives. If multiplying out the matrix products in the result needs more
-    than `staged` multiplications, the products are not expanded (`Staged`). For `similar`, see
+    method must support derivatives. If multiplying out the matrix products in the result would need
+    more than `staged` multiplications, the products are not expanded (`Staged`). For `similar`, see
     `tracing.trace`; derivatives ignore it.
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
@@ -269,11 +269,11 @@ def _names(methods: Iterable[Method]) -> str:
 
 
 def _check_closed_by_steps(model: Model) -> None:
-    """Raise an error for a nonholonomic joint on a moving body, which cannot be linearized.
+    """Raise an error for nonholonomic joints on moving bodies: such joints cannot be linearized.
 
-    Velocity steps cannot reach all positions of such a joint, for example a rolling sphere. On a
-    fixed plane, the motion of the sphere does not depend on these positions. On a moving plane, it
-    does.
+    Velocity steps cannot reach all positions of a nonholonomic joint, such as a rolling sphere. The
+    motion of a sphere on a fixed plane does not depend on these positions, but the motion of a
+    sphere on a moving plane does.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:

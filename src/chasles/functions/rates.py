@@ -1,14 +1,14 @@
 """Program for one velocity step of a controller, with prioritized tasks and joint bounds.
 
 Each priority is a damped least-squares problem with bounds. The solution is the velocity v in
-[low, high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without changing the tasks of
-higher priority, where J is the task Jacobian, x are the task rates, and w scales each row. Each
-problem is solved by a primal active-set method. Each pass fixes some joints at their bounds and
-moves toward the solution as far as the bounds allow. The pass then fixes the joint that reached its
-bound, or releases the joint with the largest velocity away from its bound. Every pass ends at a
-feasible velocity, and no pass increases the cost. Therefore a fixed number of passes can be traced
-as a straight-line program. See Nocedal and Wright 2006, section 16.5; for priorities, see Kanoun,
-Lamiraux and Wieber 2011.
+[low, high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without affecting tasks of
+higher priority. J is the task Jacobian, x contains the task rates, and w scales each row. Each
+problem is solved by a primal active-set method. Each pass holds the joints of the active set at
+their bounds, and moves the other joints toward the solution as far as their bounds allow. The pass
+then adds the joint that reached its bound to the active set, or releases the joint with the largest
+velocity away from its bound. Every pass ends at a feasible velocity, and no pass increases the
+cost. Therefore a fixed number of passes can be traced as a straight-line program. See Nocedal and
+Wright 2006, section 16.5; for priorities, see Kanoun, Lamiraux and Wieber 2011.
 """
 
 from collections.abc import Sequence
@@ -167,11 +167,11 @@ class Step:
         return found
 
     def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
-        """Return the damping for a priority, which increases near singularities.
+        """Return the damping for a priority level; it increases near singularities.
 
-        If s < singular, damping^2 (1 - (s / singular)^2)^2 is added to the minimum damping. The
-        square s^2 = 1 / trace((J J')^-1) is between the squared smallest singular value and
-        this value divided by the number of rows. Rows with weight 0 are ignored.
+        If s < singular, damping^2 (1 - (s / singular)^2)^2 is added to the minimum damping, where
+        s^2 = 1 / trace((J J')^-1). If J has m rows and the smallest singular value s_min, then
+        s_min^2 / m <= s^2 <= s_min^2. Rows with weight 0 are ignored.
         """
         rows = [Vector(tuple(row)) for row in J]
         m = range(len(rows))
@@ -223,7 +223,7 @@ def _inside(x: Number, low: Number, high: Number) -> Number:
 
 
 class _Search:
-    """State of the active-set method: velocity, active bounds, and rows of higher-level tasks."""
+    """State of the active-set method: velocity, active bounds, and higher-priority task rows."""
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class _Search:
         self._at_high: list[Number] = [0.0] * n
 
     def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Add the tasks of the next priority level, without violating bounds or higher levels."""
+        """Add the next priority level, respecting bounds and the tasks of higher priority."""
         if not self.above:
             self._start(J, x, damping)
         for _ in range(self._passes):

@@ -1,9 +1,9 @@
 """Programs for one step of inverse kinematics, and for ranking initial postures.
 
-A step is a Gauss-Newton step in the tangent space, with damping proportional to the remaining error
+A step is a Gauss-Newton step in the tangent space, with damping proportional to the squared error
 (Sugihara 2011). A joint at a limit is fixed if the step would move it beyond the limit (active
 set). No coordinate moves by more than `REACH` in a step, and the result is clamped to the limits.
-Without a line search, each step evaluates the errors only once.
+Steps do not use a line search, so each step evaluates the errors only once.
 """
 
 import itertools
@@ -142,7 +142,7 @@ class Task:
 
     @cached_property
     def settling(self) -> Kernel:
-        """Kernel for one step toward a preferred posture, during which the targets stay satisfied.
+        """Kernel for one step toward a preferred posture while the targets stay satisfied.
 
         The inputs are those of `step`, followed by the posture and the compliances.
         """
@@ -150,11 +150,14 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that returns the target values reached at q, or 0 where these are undefined."""
+        """Kernel that returns target parameters with zero error at q, or 0 if not unique."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
-        """Return the kernel `step` for another backend. In float32, the tolerance is `ROUGH`."""
+        """Return the kernel `step` for another backend.
+
+        In float32, the tolerance of the loop equations is `ROUGH`.
+        """
         trace = partial(self.step_program, rough=dtype == "float32")
         return self._compiled("reaching step", trace, backend, dtype)
 
@@ -177,7 +180,7 @@ class Task:
     # Programs -----------------------------------------------------------------------------------
 
     def _errors(self, at: Posture, goals: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return the errors of all targets in order, and their Jacobian rows."""
+        """Return the errors of all targets in order, and the rows of their negative Jacobian."""
         errors: list[Number] = []
         rows: Rows = []
         for frame, target in self.targets:
@@ -193,7 +196,7 @@ class Task:
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
     def _loops(self, at: Posture) -> tuple[list[Number], Rows]:
-        """Return the scaled closure errors of the loops and their Jacobian rows."""
+        """Return the scaled closure errors of the loops and the rows of their negative Jacobian."""
         if not any(self.scales):
             return [], []
         residual, matrix = at.closure()
@@ -215,7 +218,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """Return a program for one step toward a preferred posture without leaving the targets.
+        """Return a program for one step toward a preferred posture, with the targets satisfied.
 
         Among all steps that still meet the targets, the program takes the one nearest to the direct
         step toward the posture. To measure this distance, the squared difference of each coordinate
@@ -230,7 +233,7 @@ class Task:
         pair = {"q0": q, "q1": posture}
         way = program(self.model, "difference").applied(pair, arena)[0]
         free, dq = list(movable), [0.0 * x for x in way]
-        for _ in range(2):  # the second pass keeps joints fixed that would leave their limits
+        for _ in range(2):  # the second pass fixes joints that would leave their limits
             soft = [c * f for c, f in zip(compliance, free, strict=True)]
             wanted = [SETTLING * x * f for x, f in zip(way, free, strict=True)]
             dq = _towards(wanted, r, K, soft, DAMPING * costs[1] + LEAST)
@@ -262,7 +265,8 @@ class Task:
     ) -> tuple[list[Number], list[Number], Rows, Number]:
         """Return target errors, weighted residuals, their Jacobian, and 1 if solved (else 0).
 
-        The residuals and the Jacobian include the loop equations.
+        The residuals and the Jacobian include the loop equations. The sign of the Jacobian is
+        reversed, as in `functions.targets`.
         """
         scale = size(self.model)
         errors, J = self._errors(at, goals)
@@ -351,7 +355,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 1 for each coordinate, or 0 if it is fixed or pushed against a limit."""
+        """Return a mask of the coordinates: 0 if fixed or pushed against a limit, else 1."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
@@ -399,9 +403,9 @@ class Task:
 def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Number], Rows]:
     """Separate the errors that joints can change from constant errors.
 
-    Return two squared norms, of all errors and of those that joints can change; the errors that
-    joints can change; and their Jacobian. Constant errors, such as an error in the height of a
-    planar arm, must not increase the damping.
+    Return a pair of squared norms (of all errors, and of the changeable errors), the changeable
+    errors, and their Jacobian rows. Constant errors, such as the height error of a planar arm, must
+    not increase the damping.
     """
     kept = [k for k, row in enumerate(K) if any(x != 0.0 for x in row)]
     some = [r[k] for k in kept]
@@ -422,7 +426,8 @@ def _towards(
 ) -> list[Number]:
     """Return the step that removes the errors r and is closest to `wanted`.
 
-    Squared differences from `wanted` are divided by the compliances `soft`.
+    To measure the distance from `wanted`, the squared difference of each coordinate is divided by
+    its compliance in `soft`.
     """
     F = [[x * c for x, c in zip(row, soft, strict=True)] for row in K]
     rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]

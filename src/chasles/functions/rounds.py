@@ -1,12 +1,13 @@
 """Programs that compute distances between round shapes (spheres and capsules) and obstacles.
 
-Round shapes are fixed to links. Obstacles are spheres, capsules, boxes and planes in the world,
-whose parameters are inputs.
+Round shapes are fixed to links. Obstacles are spheres, capsules, boxes and planes; the parameters
+of obstacles, in world coordinates, are inputs of the programs.
 
-A capsule is the set of all points within a radius of a segment. A sphere is a capsule of length
-zero. The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*,
-5.1.9, without branches. The distance between round shapes is the distance between their axes minus
-both radii. This distance is negative if the shapes overlap.
+A capsule is the set of all points whose distance from a segment is at most the radius. A sphere is
+a capsule of length zero. The nearest points of two segments are computed as in Ericson (2005),
+*Real-Time Collision Detection*, section 5.1.9, but without branches. The distance between round
+shapes is the distance between their axes minus both radii. This distance is negative if the shapes
+overlap.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +46,7 @@ COINCIDENT = 1e-200
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
 """Number of parameters for each kind of obstacle. Sphere: center and radius. Capsule: end points
-and radius. Box: rotation matrix by rows, center and half lengths. Plane: outward unit normal and
+and radius. Box: rotation matrix by rows, center and half-lengths. Plane: outward unit normal and
 offset along it.
 """
 
@@ -76,7 +77,7 @@ class Segment(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Box with its axes (columns of R), its center and half of its side lengths."""
+    """Box with axes (columns of R), center, and half-lengths along the axes."""
 
     R: Matrix
     center: Vector

@@ -1,9 +1,9 @@
 """Derivatives of inverse-kinematics solutions, by the implicit function theorem.
 
-At a solution, the errors e(q, g) are zero for the target parameters g. The errors remain zero if
-J dq = (de/dg) dg, where J contains the Jacobian of the errors (`functions.targets`) followed by the
-loop equations. Coordinates at a limit are fixed. The derivative is the minimum-norm solution
-dq = J^+ (de/dg) dg, which is a Gauss-Newton step from the solution for a small change dg.
+At a solution, the errors e(q, g) are zero for the target parameters g. The errors, which include
+those of the loop equations, remain zero if J dq = (de/dg) dg, where J = -de/dq. Coordinates at a
+limit are fixed. The derivative is the minimum-norm solution dq = J^+ (de/dg) dg, which is a
+Gauss-Newton step from the solution for a small change dg.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from chasles.functions.targets import Posture
 from chasles.model.spaces import size
 
 RANK = 1e-9
-"""Relative tolerance for singular values: smaller ones count as zero."""
+"""Ratio to the largest singular value below which singular values count as zero."""
 
 
 def solution_rates(
@@ -62,7 +62,7 @@ def _compiled(task: Task) -> Kernel:
 
 
 def _traced(task: Task) -> Program:
-    """Trace the error Jacobian, d(errors)/d(goals), and dq/dv for a tangent-space step v."""
+    """Trace the negative error Jacobian, d(errors)/d(goals), and dq/dv (v: tangent-space step)."""
     model = task.model
     q, goals = Variable("q", (model.nq,)), Variable("goals", (task.numbers,))
     v = Variable("v", (model.nv,))

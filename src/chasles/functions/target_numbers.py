@@ -15,7 +15,7 @@ PART = "inverse_kinematics"
 
 
 FARTHEST = 1e100
-"""Maximum absolute coordinate of a point (m), for which squared distances do not overflow."""
+"""Maximum absolute coordinate of a point (m), chosen so that squared distances do not overflow."""
 
 _SLIP = 1e-5
 """Tolerance for the deviation of a rotation matrix from orthonormal, right-handed rows."""
@@ -97,7 +97,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
     if max(e.max(initial=0.0) for e in _slips(R)) > _SLIP:
         wrong = (np.max(list(_slips(R)), axis=0) > _SLIP).reshape(R.shape[:-2])
         remedy = "use a right-handed matrix with orthonormal columns"
-        problem = f"{what}{_index(wrong)} is not a rotation matrix"
+        problem = f"the rotation of {what}{_index(wrong)} is not a rotation matrix"
         raise InputError("E-CALL-364", problem, remedy, part=PART)
     return R.reshape(*R.shape[:-2], 9)
 

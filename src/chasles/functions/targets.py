@@ -65,7 +65,7 @@ class Posture:
         return R, Vector(tuple(T[4 * r + 3] for r in range(3)))
 
     def jacobian(self, frame: str) -> tuple[Rows, Rows]:
-        """Return the Jacobians of a frame's angular velocity and origin velocity."""
+        """Return the angular Jacobian of a frame and the linear Jacobian of its origin."""
         J = self._rows(self._found("jacobian", frame=frame), 6)
         return J[:3], J[3:]
 
@@ -195,7 +195,7 @@ class Target:
         return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the target that this posture reaches exactly, or [] if it is undefined.
+        """Return the target parameters with zero error at a posture, or [] if they are not unique.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class Relative(Target):
         wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         turn = vector_from_matrix(B @ wanted @ R.T)
         way = b + B @ Vector(tuple(goal[9:])) - p
-        carried = [  # Jacobian of the velocity that the other frame has at the point p
+        carried = [  # Jacobian of the velocity of a point at p that is fixed to the other frame
             _plus(vb[k], _minus(_times(wb[i], (p - b)[j]), _times(wb[j], (p - b)[i])))
             for k, (i, j) in enumerate(((1, 2), (2, 0), (0, 1)))
         ]

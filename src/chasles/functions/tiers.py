@@ -16,7 +16,7 @@ class Tiered:
 
     The best code is compiled in the background, mostly by other processes, and is used as soon as
     it is ready. The results of both versions are bitwise identical. The function has all attributes
-    of `Compiled`. A callable `fast` obtained before the switch continues to run the first version.
+    of `Compiled`. A callable read from `fast` before the switch continues to run the first version.
     """
 
     def __init__(self, quick: "Compiled", recipe: "Recipe", best: Callable[[], "Compiled"]) -> None:

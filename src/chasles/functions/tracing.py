@@ -43,8 +43,8 @@ _DIFFERENCES = "differences"
 """Name of a temporary program input for the parameters that differ between similar limbs."""
 
 MANY = 60
-"""Number of bodies above which operations are traced in a fixed order. Backends can then find
-repeated code and compile it as loops."""
+"""Number of bodies above which operations keep their traced order. Backends can then find repeated
+code and compile it as loops."""
 
 
 class WrenchKey(NamedTuple):
@@ -146,7 +146,7 @@ def trace(
 
     `prepare` changes the model before tracing. `record` creates the arena, which records the
     operations. `order` is the number of time derivatives of q for an algorithm that takes `*rates`.
-    With `packed`, matrix entries that are zero or occur twice are omitted. If all results are
+    With `packed`, zero entries and duplicate entries of matrices are omitted. If all results are
     matrix products that need more multiplications than `staged`, they are kept as products
     (`Staged`). With `similar`, limbs of the same structure are traced to the same instructions
     (`Program.alike`), at the cost of a few additional instructions. Other options are passed to the
@@ -311,7 +311,7 @@ def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Ma
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Store in a program the limb of each input and output entry (-1 for the trunk)."""
+    """Return a program that also stores the limb of each input and output entry (trunk: -1)."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)

@@ -158,7 +158,7 @@ READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
     Momentum: (lambda A: Momentum(*_twist(A)), "skew-symmetric: [c~ f; -f' 0]"),
     Action: (lambda A: Action(*_twist(A)), "skew-symmetric: [c~ f; -f' 0]"),
 }
-"""For each matrix type, a function that converts 4x4 arrays, and the required form of an array."""
+"""Conversion function and required form of the 4x4 array, for each matrix type."""
 
 T = TypeVar("T")
 

@@ -253,9 +253,9 @@ def angles_from_position(
 
     Notes
     -----
-    If the first and third axes are parallel (middle angle +-pi/2, or 0 and pi), only the sum or
-    difference of their angles is determined. The angle about the first moving axis (or the third
-    fixed axis) is then zero in the first solution.
+    If the first and third axes are parallel (middle angle +-pi/2 for Cardan angles, 0 or pi for
+    Euler angles), only the sum or difference of the first and third angles is determined. The angle
+    about the first moving axis (or the third fixed axis) is then zero in the first solution.
 
     Examples
     --------

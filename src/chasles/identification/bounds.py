@@ -1,6 +1,7 @@
 """Penalties for violated motion limits, with exact gradients, and remaining margins.
 
-A violation is the amount by which a value exceeds its limit, relative to the limit.
+A violation is the amount by which a value exceeds its limit, divided by a typical size: the limit
+itself, half the width of a position range or workspace box, or 0.1 m for distances.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,9 @@ from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+SHARES = ("position", "velocity", "acceleration", "torque")
+"""Limits whose margins are relative, in the dictionary that `Bounds.margins` returns."""
 
 ALWAYS = 64
 """Number of random configurations that determine which pairs of shapes are ignored.
@@ -67,15 +71,16 @@ class Bounds:
         q, qd, qdd = at
         bars = [np.zeros_like(x) for x in at]
         total = np.zeros(len(q))
-        bounded = np.isfinite(self.lower) & np.isfinite(self.upper)
-        middle = 0.5 * (np.where(bounded, self.lower, 0.0) + np.where(bounded, self.upper, 0.0))
-        half = np.where(bounded, self.half * (1.0 - margin), np.inf)
-        for k, offset, size in (
-            (0, middle, half),
-            (1, 0.0, self.velocity * (1.0 - margin)),
-            (2, 0.0, self.acceleration * (1.0 - margin)),
-        ):
-            share = (at[k] - offset) / size
+        half = self.half
+        inside = np.where(self.lower < self.upper, margin * half, 0.0)
+        size = half - inside
+        above = np.maximum(q - (self.upper - inside), 0.0) / size
+        below = np.maximum(self.lower + inside - q, 0.0) / size
+        total += np.sum(above**2 + below**2, axis=(1, 2))
+        bars[0] += 2.0 * (above - below) / size
+        for k, limit in ((1, self.velocity), (2, self.acceleration)):
+            size = limit * (1.0 - margin)
+            share = at[k] / size
             over = np.maximum(np.abs(share) - 1.0, 0.0)
             total += np.sum(over**2, axis=(1, 2))
             bars[k] += 2.0 * over * np.sign(share) / size
@@ -98,9 +103,9 @@ class Bounds:
         return function.pullback(("q", "qd", "qdd"))
 
     def _places(self, q: np.ndarray, margin: float) -> Any:
-        """Yield the sum of squared violations (S,) of each kind of limit, and its gradient.
+        """Yield sums (S,) of squared violations of clearance and workspaces, with gradients.
 
-        The gradient is with respect to q.
+        Gradients are with respect to q.
         """
         if self.clearance is not None and len(self._enclosed):
             scale = 0.1
@@ -137,20 +142,21 @@ class Bounds:
         return [pair for pair, some in zip(found.pairs, apart, strict=True) if some]
 
     def margins(self, at: States) -> dict[str, float]:
-        """Return the smallest margin to each limit over N states; negative if it is violated.
+        """Return the smallest margin to each limit over N states; negative if violated.
 
-        Margins are relative to the limit, except clearance and workspace margins, which are in m.
+        Margins are relative to the limit, or to half the position range. Clearance and workspace
+        margins are in m.
         If enclosing shapes are closer than the clearance, the distances between the collision
         shapes in the model file are used instead.
         """
         q, qd, qdd = at
-        shares = {
-            "position": np.minimum(q - self.lower, self.upper - q) / self.half,
-            "velocity": 1.0 - np.abs(qd) / self.velocity,
-            "acceleration": 1.0 - np.abs(qdd) / self.acceleration,
-            "torque": 1.0 - np.abs(self.robot.inverse_dynamics(q, qd, qdd)) / self.effort,
-        }
-        found = {name: float(np.min(share)) for name, share in shares.items()}
+        shares = (
+            np.minimum(q - self.lower, self.upper - q) / self.half,
+            1.0 - np.abs(qd) / self.velocity,
+            1.0 - np.abs(qdd) / self.acceleration,
+            1.0 - np.abs(self.robot.inverse_dynamics(q, qd, qdd)) / self.effort,
+        )
+        found = {name: float(np.min(s)) for name, s in zip(SHARES, shares, strict=True)}
         found = {name: least for name, least in found.items() if least < np.inf}
         if self.clearance is not None:
             found["distance"] = self._distance(q) - self.clearance
@@ -183,7 +189,7 @@ def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
         robot.model.frame(frame)
         corners = numbers(f"excite: workspace[{frame!r}]", box, 3)
         if corners.shape != (2, 3) or not np.all(corners[0] < corners[1]):
-            problem = f"the workspace of {frame!r} must be the lower and the upper corner of a box"
+            problem = f"the workspace of {frame!r} must be the lower and upper corners of a box"
             remedy = "pass ((x, y, z), (x, y, z)), with smaller numbers in the first corner"
             raise InputError("E-IDENT-022", problem, remedy, part="excite")
         found[frame] = corners

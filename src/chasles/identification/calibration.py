@@ -38,8 +38,8 @@ Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 ALIKE = 1e-4
 """Threshold for identifiable corrections, relative to the norm of the correction's Jacobian column.
 
-A correction is identifiable if the part of this column that is linearly independent of earlier
-columns has a norm above the threshold.
+A correction is identifiable if the component of its Jacobian column orthogonal to earlier columns
+has a norm above the threshold.
 """
 
 
@@ -50,7 +50,8 @@ class Calibrated:
     Attributes
     ----------
     robot : Robot
-        New robot with corrected joint placements, for the same measured joint positions q.
+        New robot with corrected joint placements. The placements include the joint offsets, so
+        measured positions q need no correction.
     base : ndarray, (4, 4)
         Pose of the robot's world frame in the measurement frame.
     tool : ndarray, (4, 4)
@@ -159,11 +160,15 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
         raise InputError("E-IDENT-033", problem, part="calibrate")
     shape = (len(readings), 3) if poses is None else (len(readings), 4, 4)
     target = numbers("calibrate: measurements", points if poses is None else poses, shape[-1])
-    if target.shape != shape or not np.all(np.isfinite(target)):
-        problem = f"`measurements` must be finite with shape {shape}, not {target.shape}"
+    if target.shape != shape:
+        problem = f"the measurements must have shape {shape}, not {target.shape}"
         raise InputError(
             "E-IDENT-034", problem, "pass one measurement per row of q", part="calibrate"
         )
+    if not np.all(np.isfinite(target)):
+        row = int(np.argwhere(~np.isfinite(target))[0, 0])
+        problem = f"measurement {row} is not finite"
+        raise InputError("E-IDENT-049", problem, "remove it and its row of q", part="calibrate")
     return readings, target.astype(float)
 
 
@@ -214,7 +219,7 @@ class Chain:
     def poses(
         self, placements: np.ndarray, base: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return poses (n, 4, 4) of all joint frames before joint motion, and of the end frame."""
+        """Return poses (n, 4, 4) of joint frames, without joint motion, and of the end frame."""
         here = np.broadcast_to(base, (self.motions.shape[1], 4, 4))
         found = []
         for before, P, A in zip(self.links[:-1], placements, self.motions, strict=True):
@@ -292,7 +297,7 @@ class _Search:
         """Fit the chosen unknowns by damped Gauss-Newton steps.
 
         Return the fitted placements, base and tool, the sum of the steps, and the weighted
-        Jacobian. Its columns are zero for unknowns that are not identifiable at the start.
+        Jacobian, whose columns are zero for unknowns that are not identifiable at the start.
         """
         total = np.zeros(len(groups))
         error, J = self._equations(*at, directions, groups)
@@ -357,9 +362,9 @@ class _Search:
         self, placements: np.ndarray, base: np.ndarray, tool: np.ndarray,
         directions: np.ndarray, groups: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Return measurement errors (n, 3 or 6) in the tool's axes, and the Jacobian of all errors.
+        """Return residuals (n, 3 or 6) in the tool's axes, and the Jacobian of the predictions.
 
-        The Jacobian has a row for each error and a column for each unknown.
+        The Jacobian has a row for each residual entry and a column for each unknown.
         """
         joints, end = self.chain.poses(placements, base)
         T = end @ tool

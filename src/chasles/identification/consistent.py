@@ -1,7 +1,7 @@
 """Physically consistent parameters: every body's pseudo-inertia is positive definite.
 
-The pseudo-inertia of a body is P = [[S, h], [h', m]] with the second moments S of its mass
-distribution, S = tr(I)/2 1 - I, first moment h and mass m. A rigid body can have these parameters
+The pseudo-inertia of a body is P = [[S, h], [h', m]] with the mass m, the first moment h, and the
+second moments S = (tr(I)/2) 1 - I of the mass distribution. A rigid body can have these parameters
 if P is positive definite (Wensing, Kim and Slotine 2018). With P = L (1 + Z) L', where L is the
 Cholesky factor of the prior's P, the constant pull-back metric becomes the norm of Z (Lee, Wensing
 and Park 2020).
@@ -36,7 +36,7 @@ GAP = 1e-12
 DEVIATIONS = (1e-9, 1e9)
 """Range of the prior's standard deviation.
 
-Below this range, the data have no effect; above it, the prior has none.
+Below this range, the data have no effect; above it, the prior has no effect.
 """
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
@@ -53,7 +53,7 @@ class Prior:
     Attributes
     ----------
     nominal, map
-        Prior values of p, and the matrix that maps z to the change of p.
+        Prior values of p, and the matrix that maps z to the change in p.
     bodies
         Number of bodies.
     raised

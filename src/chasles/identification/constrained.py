@@ -64,10 +64,11 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
 def unknown_bodies(
     robot: Robot, payload: str | None, symmetry: Mapping[str, str] | None
 ) -> tuple[Robot, tuple[Body, ...] | None]:
-    """Return the robot and the bodies with unknown parameters (None if these are all bodies).
+    """Return the robot and its bodies with unknown parameters (None: all bodies).
 
-    If a payload is given, it is the only such body. With symmetry, each pair of links is one
-    such body, and the second link of the returned robot has the parameters of the first.
+    With a payload, only the payload has unknown parameters. With symmetry, a pair of links counts
+    as one body, and the second link of each pair in the returned robot has the parameters of the
+    first.
     """
     if payload is not None:
         index, pose = pose_in_link(robot, a_name("payload", payload, "identify"))
@@ -174,7 +175,7 @@ def _inequalities(
                 f"the shapes of {body.name!r} overlap too little with the mirrored shapes of "
                 "its mirror-image link"
             )
-            raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")
+            raise InputError("E-IDENT-027", problem, "omit `enclosed`", part="symmetry")
         for each in own:
             rows.append(np.zeros(n))
             rows[-1][at] = each

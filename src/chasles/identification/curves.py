@@ -33,8 +33,8 @@ class FourierSeries:
     def modes(self) -> np.ndarray:
         """Basis (2 * harmonics, P - 1) of the coefficients of motions with initial qd = qdd = 0.
 
-        Each column contains the sine coefficients, then the cosine coefficients. Those of harmonic
-        k are scaled by 1/k, so that all harmonics contribute similar velocities.
+        Each column contains the sine coefficients, then the cosine coefficients. Both coefficients
+        of harmonic k are scaled by 1/k, so that all harmonics contribute similar velocities.
         """
         k = np.arange(1, self.harmonics + 1)
         fall, none = 1.0 / k, np.zeros(self.harmonics)

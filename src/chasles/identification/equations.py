@@ -34,7 +34,7 @@ class Grams:
     """Gram matrices of the identification equations [W_j, e_j], summed over samples.
 
     `sums` has the shape (rows, b + 1, b + 1) for b base parameters. `count` is the number of
-    samples. `used` is the number of samples used in each row, without samples at rest.
+    samples. `used` is the number of samples used in each row, excluding samples at rest.
     """
 
     sums: np.ndarray

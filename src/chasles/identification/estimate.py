@@ -53,7 +53,10 @@ A note suggests wrong units if the ratio is above this value or below its recipr
 """
 
 SEVERAL = 0.5
-"""If a joint moves in less than this fraction of the samples, a note reports the joint."""
+"""Minimum fraction of samples in which a joint should move.
+
+A note reports each joint that moves in a smaller fraction of the samples.
+"""
 
 Delay = float | Literal["estimate"]
 """Delay (s) of a torque relative to the positions, or "estimate"."""
@@ -231,6 +234,10 @@ def identify(
         raise InputError(
             "E-IDENT-043", problem, "pass the wrenches as arrays in `f_ext`", part="identify"
         )
+    if cluster is not None and data is None:
+        problem = "`cluster` reads logs, but no logs were given"
+        remedy = "pass the logs as `data`, or omit `cluster`"
+        raise InputError("E-IDENT-050", problem, remedy, part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
         model = LinearModel(robot, terms, bodies, slip or SLIP, loads, slowest)

@@ -15,7 +15,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot, numbers
-from chasles.identification.bounds import Bounds, States, checked_workspace
+from chasles.identification.bounds import SHARES, Bounds, States, checked_workspace
 from chasles.identification.curves import CURVES, FourierSeries, Shape, Spline
 from chasles.identification.linear import Base, LinearModel, base, checked_terms
 from chasles.model.given import a_name
@@ -35,8 +35,10 @@ BATCH = 64
 """Number of motions that are evaluated at once."""
 
 POWERS = (6.0, 40.0)
-"""The search approximates the largest and smallest eigenvalues by power sums of the eigenvalues.
-These are the exponents of the sums at the start and at the end of the search."""
+"""Exponents of power sums of the eigenvalues, at the start and at the end of the search.
+
+The search approximates the largest and smallest eigenvalues by these sums.
+"""
 
 MARGIN = 0.02
 """Fraction by which the search tightens every limit, because limits may be exceeded between
@@ -73,8 +75,8 @@ class Excitation:
     condition : float
         Condition number of the base regressor along the motion, with columns scaled to unit length.
     margins : dict
-        Smallest margin to each limit, as a fraction of the limit; for distances and workspaces, in
-        m.
+        Smallest margin to each limit, as a fraction of the limit (for positions, of half the
+        range); for distances and workspaces, in m.
     random : float
         Smallest condition number of the initial random motions. These motions satisfy the position,
         velocity and acceleration limits, but may violate other limits.
@@ -253,7 +255,7 @@ class Search:
 
     @cached_property
     def basis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Basis functions of the curves, and their two derivatives, at the times of the samples."""
+        """Basis functions of the curves, and their first two derivatives, at the sample times."""
         count = PER_HARMONIC * self.harmonics
         return self.curve.at(np.arange(count) * (self.duration / count))
 
@@ -278,10 +280,10 @@ class Search:
         scale = rng.uniform(0.3, 1.0 - MARGIN, size=(count, n)) / size
         theta *= scale[:, None]
         lower, upper = bounds.lower - low * scale, bounds.upper - high * scale
-        lower, upper = (
-            np.where(np.isfinite(x), x, s) for x, s in ((lower, -np.pi), (upper, np.pi))
-        )
-        theta[:, -1] = rng.uniform(lower, upper)
+        first = np.where(np.isfinite(upper), upper - 2.0 * np.pi, -np.pi)
+        first = np.where(np.isfinite(lower), lower, first)
+        last = np.where(np.isfinite(upper), upper, first + 2.0 * np.pi)
+        theta[:, -1] = rng.uniform(first, last)
         return theta
 
     def _columns(self, at: States) -> np.ndarray:
@@ -416,9 +418,10 @@ class Search:
             if not broken:
                 move = self.curve.move(theta[k], self.model.robot)
                 return Excitation(move, float(conditions[k]), margins, random)
-        worst = min(broken, key=lambda name: broken[name])
-        problem = (
-            f"no motion was found within the limits; {worst} is exceeded by {-broken[worst]:.2g}"
+        violated = ", ".join(
+            f"{name} by {-100.0 * left:.2g} %" if name in SHARES else f"{name} by {-left:.2g} m"
+            for name, left in broken.items()
         )
+        problem = f"no motion was found within the limits; the best motion violates {violated}"
         remedy = "use a longer duration, wider limits, or more steps"
         raise InputError("E-IDENT-014", problem, remedy, part="excite")

@@ -52,7 +52,7 @@ def smoothed(
 ) -> Smoothed:
     """Return smoothed positions, their derivatives, and the torques.
 
-    Samples at uneven time steps are resampled first.
+    Unevenly spaced samples are first resampled at a constant time step.
     """
     if smoothing not in get_args(Smoothing):
         problem = f"`smoothing` must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
@@ -84,10 +84,10 @@ def _resampled(t: np.ndarray, x: np.ndarray, even: np.ndarray) -> np.ndarray:
 def chosen_cutoff(q: np.ndarray, step: float) -> float:
     """Return the cut-off frequency (Hz) above which accelerations are mainly noise.
 
-    The power of accelerations, f^4 times that of positions, falls above the frequencies of the
-    motion and rises where position noise begins. A joint's cut-off is the minimum in between, and
-    the result is the highest cut-off of all joints. Gaps in the spectrum of a motion are
-    filled with the largest power within the next two octaves.
+    The power spectrum of accelerations, f^4 times that of positions, falls above the frequencies of
+    the motion and rises where position noise begins. A joint's cut-off is the frequency of the
+    minimum in between, and the result is the highest cut-off of all joints. Gaps in the spectrum
+    of a motion are filled with the largest power within the next two octaves.
     """
     n = len(q)
     window = np.hanning(n)[:, None]

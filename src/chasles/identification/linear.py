@@ -1,4 +1,4 @@
-"""Linear model for identification: joint torques are a matrix times unknown parameters."""
+"""Linear model for identification: joint torques as a linear function of unknown parameters."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -114,12 +114,12 @@ class LinearModel:
 
     @cached_property
     def free(self) -> int:
-        """Number of rows of A per state: the degrees of freedom of the robot with closed loops."""
+        """Number of independent velocity coordinates: the number of rows of A per state."""
         return len(self.robot.independent)
 
     @cached_property
     def bare(self) -> Robot:
-        """The robot, without unknown terms such as friction, for `inverse_dynamics`."""
+        """The robot with all unknown armatures and stiffnesses set to 0, for `inverse_dynamics`."""
         counted = {f"{joint}.{kind}": 0.0 for kind, joint in self.unknowns if TERMS[kind].counted}
         return self.robot.with_parameters(counted) if counted else self.robot
 
@@ -158,7 +158,7 @@ class LinearModel:
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
         """Return a joint's index in qd, and its position, velocity and acceleration in n samples.
 
-        Joint terms, such as friction, are functions of this state.
+        Joint terms, such as friction, are functions of position, velocity and acceleration.
         """
         row, place, rest = self.place(joint)
         rate = qd[:, row]
@@ -240,7 +240,7 @@ class LinearModel:
         """Project torques, or a torque matrix (n, nv, ...), onto the independent coordinates.
 
         With closed loops, row k is the power of the torques for a motion in which the independent
-        velocity k is 1 and all others are 0.
+        velocity k is 1 and all other independent velocities are 0.
         """
         if self.free == self.robot.nv:
             return values

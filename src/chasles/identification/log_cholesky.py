@@ -21,14 +21,14 @@ objective is at most `CHANGE`.
 DAMPING, FALL, RISE, MOST = 1e-4, 0.2, 5.0, 1e16
 """Levenberg-Marquardt damping, relative to squared column norms.
 
-The damping starts at `DAMPING`, is multiplied by `FALL` after a successful step and by `RISE` after
-a failed step, and stays below `MOST`.
+The damping starts at `DAMPING`, and is multiplied by `FALL` after a successful step and by `RISE`
+after a failed step. The iteration stops if the damping reaches `MOST`.
 """
 
 FLAT = 1e-4
 """Lower bound for the squared norms of the Jacobian's columns, as a fraction of the largest.
 
-The norms scale the damping. They are very small for masses and joint parameters near zero.
+The norms scale the damping, and are very small for masses and joint parameters near zero.
 """
 
 
@@ -37,8 +37,8 @@ def log_cholesky(problem: Problem, start: np.ndarray) -> np.ndarray:
 
     z minimizes 1/2 |A z - b|^2 + 1/(2 deviation^2) |theta|^2, where `theta` contains the
     log-Cholesky coordinates of all bodies. Joint terms that must not be negative are squares of
-    their coordinates. `start` is a consistent z at which the steps begin. No step increases the
-    objective. The Hessian is exact, and damped where it is not positive definite.
+    their coordinates. `start` is the initial value of z, which must be consistent. No step
+    increases the objective. The Hessian is exact, with Levenberg-Marquardt damping.
     """
     n, own, weights = problem.A.shape[1], 10 * problem.bodies, problem.weights()
     signed = np.zeros(n, bool)

@@ -3,8 +3,8 @@
 Columns have the same names as in motion files: t (s), and for a joint J the columns J.q, J.qd,
 J.qdd and J.tau (J.q0, ... for joints with several coordinates). `columns=` maps these names to the
 names in the log, and `units=` gives the units of columns. External wrenches at a frame F have the
-columns F.mx, F.my, F.mz, F.fx, F.fy, F.fz. Invalid data raise an error with the file and row. With
-`skip_bad=True`, invalid rows and files are skipped and counted instead.
+columns F.mx, F.my, F.mz, F.fx, F.fy, F.fz. Invalid data raise an error that names the file and row.
+With `skip_bad=True`, invalid rows and files are skipped and counted instead.
 """
 
 import os
@@ -46,7 +46,10 @@ UNITS = {
 """Conversion factors to SI units."""
 
 SIDE_BY_SIDE = 64
-"""Number of matrix rows that `extremes` joins into one row, because NumPy is fast for long rows."""
+"""Number of matrix rows that `extremes` combines into one row.
+
+NumPy finds extremes faster in long rows.
+"""
 
 GAP = 5.0
 """Ratio of a time step to the median step, above which the step counts as a gap."""
@@ -76,7 +79,7 @@ class Skipped:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, reason: str, rows: int) -> None:
-        """Count skipped rows."""
+        """Add a number of skipped rows or files to the count for a reason."""
         self.counts[reason] = self.counts.get(reason, 0) + rows
 
     def __str__(self) -> str:
@@ -107,7 +110,7 @@ class Reader:
     units
         Units, by quantity or standard name.
     needed
-        Quantities that a log must have; torques are read only if this includes "tau".
+        Quantities that a log must have; torques are read only if `needed` includes "tau".
     gaps
         True to accept gaps in time.
     threaded
@@ -300,7 +303,7 @@ class Reader:
 def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest entry of each column of a nonempty matrix.
 
-    NumPy compares long rows with SIMD instructions, so several rows are joined into one.
+    NumPy compares long rows with SIMD instructions, so several rows are combined into one.
     """
     n, k = array.shape
     whole = n - n % SIDE_BY_SIDE

@@ -114,7 +114,7 @@ class Measured:
         return delay(t[inside], log.tau[inside, place], even[inside])
 
     def add(self, remarks: "Remarks") -> None:
-        """Add a log's cut-off frequencies, delays and skip counts to those of earlier logs."""
+        """Merge a log's cut-off frequencies, delays and skip counts with those of earlier logs."""
         self.cutoffs += remarks.cutoffs
         for name, lags in remarks.lags.items():
             self.lags.setdefault(name, []).extend(lags)

@@ -1,10 +1,10 @@
 """Online estimation: one compiled step per sample, which can be exported to C.
 
 The method "least-squares" is recursive least squares for the base parameters, with forgetting. The
-method "manifold" keeps all parameters physically consistent. It takes conjugate gradient steps on
-the same cost, with the natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park
-2018). A step changes each pseudo-inertia P to E P E', where E is close to the exponential of the
-step and never singular.
+method "manifold" minimizes the same cost by conjugate gradient steps, with the natural gradient on
+the manifold of pseudo-inertias (Lee, Kwon and Park 2018), and keeps all parameters physically
+consistent. A step changes each pseudo-inertia P to E P E', where E is close to the exponential of
+the step and never singular.
 """
 
 import os

@@ -12,16 +12,19 @@ from chasles.identification.unknowns import TERMS, parameters, pseudo_inertia
 UNKNOWN = 1e4
 """Initial variance of base parameters (SI units).
 
-Forgetting stops while the mean variance exceeds this value, because the variances would otherwise
-grow without bound when the robot does not move.
+Forgetting is suspended while the mean variance exceeds `UNKNOWN`, because the variances would
+otherwise grow without bound when the robot does not move.
 """
 
 LONGEST = 0.5
 """Maximum relative change of a pseudo-inertia matrix in one step of the estimator."""
 
 HALVINGS = 2
-"""Number of squarings in the matrix exponential of a step: the exponential of a quarter of the step
-is approximated by a quadratic polynomial, and squared twice."""
+"""Number of squarings in the matrix exponential of a step.
+
+A quadratic polynomial approximates the exponential of a quarter of the matrix, and is squared
+twice.
+"""
 
 TINY, ALIKE = 1e-200, 1e-9
 """Numerical thresholds for the search direction.
@@ -33,9 +36,10 @@ is at most `ALIKE`.
 Matrix = list[list[Number]]
 
 Rows = list[tuple[list[int], list[Number]]]
-"""Equations W_j beta = e_j of one sample for the base parameters beta, divided by the noise.
+"""Equations W_j (beta - beta_0) = e_j of one sample, each divided by the noise of its torque.
 
-Row j contains the indices of base parameters, and the symbolic entries [W_j, e_j].
+beta are the base parameters, and beta_0 are their values in the given robot. Row j contains the
+indices of the base parameters that occur in the equation, and the symbolic entries [W_j, e_j].
 """
 
 
@@ -83,10 +87,11 @@ def manifold(
 ) -> list[Number]:
     """Return the state after one conjugate gradient step on the cost of all samples.
 
-    The cost is 1/2 beta' H beta - h' beta, where beta = K x are the base parameters for the
-    parameters x. Earlier samples have lower weights (forgetting). A step is a combination of the
-    gradient g and the previous direction m, both converted to natural gradients. The coefficients
-    of the combination minimize the cost. The length of a step is at most `LONGEST`.
+    The cost is 1/2 c' H c - h' c, where c = K (x - x_0) is the change in the base parameters when
+    the parameters change from x_0, their values in the given robot, to x. Earlier samples have
+    lower weights (forgetting). A step is a combination of the gradient g and the previous
+    direction m, both converted to natural gradients. The coefficients of the combination minimize
+    the cost. The length of a step is at most `LONGEST`.
     """
     model, K = equations.model, equations.base.combination
     b, n = K.shape
@@ -117,8 +122,8 @@ def manifold(
 def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
     """Return the coefficients of two directions whose combination minimizes a quadratic cost.
 
-    `gg`, `gm` and `mm` are the second derivatives of the cost. `g` and `m` are the first
-    derivatives of the cost. If the directions are nearly parallel, the second direction is not
+    Along the directions, `g` and `m` are the first derivatives of the cost, and `gg`, `gm` and `mm`
+    are the second derivatives. If the directions are nearly parallel, the second direction is not
     used.
     """
     det = gg * mm - gm * gm
@@ -152,7 +157,7 @@ def _slopes() -> np.ndarray:
 SLOPES = _slopes()
 
 SHAPES = np.array([pseudo_inertia(e) for e in np.eye(10)])
-"""Pseudo-inertia for a unit value of each of the ten parameters."""
+"""Pseudo-inertias (10, 4, 4), each for a unit value of one inertial parameter."""
 
 
 def _bodies(

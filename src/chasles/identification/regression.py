@@ -1,4 +1,4 @@
-"""Weighted least squares on data that are compressed to a triangular factor for each joint."""
+"""Weighted least squares on data that are compressed to one triangular factor for each torque."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,7 +39,10 @@ class Factors:
     def with_data(
         self, A: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
     ) -> "Factors":
-        """Return the factors with added samples: A (n, rows, k), b (n, rows), weights (n, rows)."""
+        """Return factors updated with n new samples.
+
+        The shapes are A (n, rows, k), b (n, rows) and weights (n, rows).
+        """
         block = np.concatenate([A, b[..., None]], axis=-1)
         counts = np.full(A.shape[1], float(len(A)))
         if weights is not None:
@@ -60,12 +63,12 @@ class Factors:
         """Return the triangular factor R (k + 1, k + 1) of the equations for all measured torques.
 
         Each equation is divided by the `noise` (standard deviation) of its torque. Raise an error
-        if R is not finite, or so large that its entries cannot be squared.
+        if an entry of R is not finite, or is too large to be squared in floating point.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             weighted = self.R / noise[:, None, None]
         if not (np.all(np.abs(weighted) < LARGEST) and np.all(np.isfinite(noise))):
-            problem = "states or torques are too large or too small to be squared"
+            problem = "states or torques are too large or too small to be squared in floating point"
             remedy = "check the units: rad, m, s, N m, N"
             raise InputError("E-IDENT-010", problem, remedy, part="identify")
         return _triangle(weighted.reshape(-1, self.R.shape[-1]))

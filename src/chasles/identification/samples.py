@@ -26,9 +26,11 @@ At most `PAIRS` pairs of joints are tested, each with at most `TRIED` rows.
 """
 
 ALIKE, DOUBTFUL = 0.9, 0.99
-"""Correlation thresholds for swapped columns of a log. A column may belong to another joint if its
-correlation with the data of that joint exceeds the first threshold, and its correlation with the
-data of its own joint is below the second."""
+"""Correlation thresholds for swapped columns of a log.
+
+A column may belong to another joint if its correlation with the data of that joint exceeds the
+first threshold, and its correlation with the data of its own joint is below the second.
+"""
 
 CLEARLY = 5.0
 """A swap of columns is reported if it reduces the unexplained variance by more than this factor."""
@@ -46,7 +48,7 @@ PLACES: dict[Any, dict[str, Any]] = {
     "sensor": {"axes": "frame", "at": "frame"},
     "plate": {"axes": "world", "at": "world"},
 }
-"""Axes in which each instrument measures a wrench, and reference point of its moments."""
+"""Axes and reference point of a wrench, by measuring instrument."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,10 @@ def check(
     pair = _exchanged(robot, log, fit, wrenches)
     if pair is not None:
         one, other = (names["q"][k].removesuffix(".q") for k in pair)
-        problem = f"joints {one} and {other} are probably swapped: swapped columns fit the torques"
+        problem = (
+            f"joints {one} and {other} are probably swapped: "
+            "swapping their columns makes the torques fit"
+        )
         remedy = f"swap the column names of {one} and {other} (option `columns`)"
         raise ModelError("E-LOG-025", problem, remedy, file=log.file, line=log.first)
 
@@ -157,7 +162,8 @@ def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
     """Return the indices of two columns that are probably swapped, or None.
 
-    Each of the two columns is far better correlated with the expected values of the other joint.
+    Each of the two columns is far better correlated with the expected values of the other joint
+    than with those of its own joint.
     """
     found = _correlations(expected, given)
     for i, j in combinations(range(len(found)), 2):

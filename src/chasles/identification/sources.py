@@ -35,7 +35,7 @@ BYTES = 2**20
 """Number of bytes of a .csv file that are parsed at once."""
 
 RELEASED = 64
-"""Unused memory of pyarrow is released after this number of blocks.
+"""Number of blocks after which unused memory of pyarrow is released.
 
 Blocks are counted across files, because releasing memory takes as long as reading a small file.
 """
@@ -178,7 +178,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
             found[k] = float(word) if word.strip() else np.nan
         except ValueError:
             problem = f"column {name!r} contains {word!r:.40}, which is not a number"
-            raise ModelError("E-LOG-024", problem, "replace it by a number", file=file,
+            raise ModelError("E-LOG-024", problem, "replace it with a number", file=file,
                              line=first + k) from None  # fmt: skip
     return found
 

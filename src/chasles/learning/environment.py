@@ -58,7 +58,7 @@ class RobotVectorEnv(VectorEnv):
         Maximum episode duration (s), after which the episode is truncated.
     autoreset : {"same-step", "disabled"}
         "same-step" starts a new episode in the step in which the previous one ends; the last
-        observation of that episode is in `info["final_obs"]`. With "disabled", call
+        observation of the previous episode is in `info["final_obs"]`. With "disabled", call
         `reset(options={"reset_mask": mask})`.
     threads : int, optional
         Number of simulation threads. Default: all cores.
@@ -112,7 +112,7 @@ class RobotVectorEnv(VectorEnv):
         seed : int or sequence of int, optional
             Seed of the random number generator, which all environments share.
         options : dict, optional
-            {"reset_mask": (num_envs,) bool} selects the episodes to start.
+            {"reset_mask": (num_envs,) bool} selects the environments to reset.
 
         Returns
         -------

@@ -57,7 +57,10 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a function that finds links whose inertia has the fault `check` (`inertia_fault`)."""
+    """Return a function that finds links whose inertia has the fault `check`.
+
+    `inertia_fault` defines the faults.
+    """
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -81,7 +84,7 @@ def zero_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def virtual(sheet: Sheet) -> Iterator[Found]:
-    """Find massless moving links that are connected to links with mass by moving joints only."""
+    """Find massless moving links that carry links with mass, but only through moving joints."""
     carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
         if link.name in carriers:

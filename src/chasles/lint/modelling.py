@@ -32,7 +32,7 @@ def slender(sheet: Sheet) -> Iterator[Found]:
 
 
 def far_frame(sheet: Sheet) -> Iterator[Found]:
-    """Find links whose center of mass is many radii of gyration away from their joint."""
+    """Find links whose center of mass is many radii of gyration from the joint that moves them."""
     where = {link.name: link.where for link in sheet.links}
     for name, radii in far_frames(sheet.robot.model) if sheet.robot is not None else ():
         what = (
@@ -42,7 +42,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Find joints with neither damping nor friction in a robot whose other joints have them."""
+    """Find joints with neither damping nor friction if other joints of the robot have either."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]

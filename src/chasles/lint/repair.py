@@ -55,7 +55,7 @@ def nearest_inertia(moments: np.ndarray) -> np.ndarray:
 
 
 def inertias(sheet: Sheet) -> Found:
-    """Yield edits that replace impossible inertias by the nearest consistent inertias."""
+    """Yield edits that replace impossible inertias with the nearest consistent inertias."""
     for link in sheet.links:
         fault = inertia_fault(link.mass, link.moments) if link.mass else None
         if fault is None or fault.check not in ("triangle", "not-positive"):
@@ -95,7 +95,7 @@ def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
 
 
 def _words(numbers: Sequence[float]) -> list[str]:
-    """Format numbers with 12 significant digits; replace rounding errors by zero."""
+    """Format numbers with 12 significant digits; replace rounding errors with zero."""
     most = max(map(abs, numbers))
     return [f"{x if abs(x) >= ROUNDING * most else 0.0:.12g}" for x in numbers]
 

@@ -147,8 +147,9 @@ class Joint(_Part):
 
     `kind` is the joint type, spelled as in the file if the type is unknown. `limits` contains the
     position (rad or m), velocity (rad/s or m/s) and effort (N m or N) limits in the file.
-    `position` (m) and `angles` (rad) are the pose on the parent link, if the file contains it in
-    this form. `place` is the location of the limits in the file, for repairs.
+    `position` (m) and `angles` (rad) are the joint's pose in the frame of the parent link, if the
+    file gives the pose in this form. `place` is the location of the limits in the file, for
+    repairs.
     """
 
     kind: str

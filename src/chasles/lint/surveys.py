@@ -70,9 +70,9 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Add the data that the file gives but the loaded joint lacks.
+        """Add data from the file to a loaded joint.
 
-        These data are the location of the limits in the file, and limits with lower > upper.
+        The data are the location of the limits in the file, and limits with lower > upper.
         """
         raw = joints.get(whole.where)
         if raw is None:

@@ -27,8 +27,8 @@ SINGULAR = 1e-15
 def turn(axis: int, angle: Number) -> Rotation:
     """Return the matrix R that rotates vectors by an angle about axis 0, 1 or 2.
 
-    Right angles give exact zeros. In floating point, cos(pi/2) is 6e-17, which would prevent the
-    simplification of structural zeros.
+    Right angles give exact zeros. In floating point, cos(pi/2) is 6e-17, which would hide
+    structural zeros from simplification.
     """
     R = about(axis, angle).T
     return R if type(angle) is Scalar else Rotation.of(R.matrix())

@@ -12,7 +12,7 @@ B = TypeVar("B")
 
 
 def leibniz(product: Callable[[Any, B], Any], a: Sequence[Any], b: Sequence[B], k: int) -> Any:
-    """Return the k-th derivative of a bilinear product(a, b) from the derivatives of a and b.
+    """Return the k-th derivative of the bilinear `product(a, b)` from the derivatives of a and b.
 
     a[j] and b[j] are the j-th derivatives.
     """

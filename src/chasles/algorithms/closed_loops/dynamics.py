@@ -281,8 +281,8 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
     See Featherstone 2008, Eq 8.48-8.51. The step d solves the position constraints K d = -residual,
     with d = 0 in the independent coordinates. The velocities are G yd + g, where yd are the
     independent velocities in qd, and g is due to prescribed motions. The third result contains the
-    closure error and a margin (see `health`). The sign of the margin changes when the motion passes
-    a position that is singular for these independent coordinates.
+    closure error and a margin (see `health`). The margin changes sign where the motion passes
+    through a configuration that is singular for these independent coordinates.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)
@@ -311,11 +311,11 @@ def hybrid(
 ) -> tuple[Mixed, LoopNumbers, Health]:
     """Solve H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then compute tau2.
 
-    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces, and index
-    2 joints with known accelerations. The closure selects loop equations for which the rows of K1
-    are linearly independent. The velocity error and the second result, the residual K qdd - k,
-    include all loop equations. The residual is nonzero if the known accelerations contradict a
-    loop.
+    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces. Index 2
+    denotes joints with known accelerations. The closure selects loop equations for which the rows
+    of K1 are linearly independent. The velocity error and the second result, the residual
+    K qdd - k, include all loop equations. The residual is nonzero if the known accelerations
+    contradict a loop.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}

@@ -57,8 +57,8 @@ class Hinge:
     X is the transform from p to i. S and c describe the acceleration: a_i = X a_p + S qdd + c. T
     spans the constraint forces. If the constraint forces are unknown, if a joint has armature, or
     if there are massless links in between, T spans all six directions. Ta satisfies Ta' S = 1. f is
-    a force that does the same work on S as the actuators. `joints` lists the joints in the order of
-    qdd.
+    a wrench for which S' f equals the generalized forces at the joints. `joints` lists the joints
+    in the order of qdd.
     """
 
     i: int
@@ -160,8 +160,9 @@ def forward_dynamics_assembly_inertia(
 ) -> Velocity:
     """Compute qdd by assembling articulated inertias (Featherstone 2008, table 7.2, variant 2).
 
-    I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1, where T spans the constraint forces of a joint.
-    These equations use T instead of the motion subspace S.
+    I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1. I_1 belongs to the parent with the children
+    assembled so far, and I_2 to the child with its whole subtree. T, which spans the constraint
+    forces of their joint, replaces the motion subspace S.
     """
     Phi, W, z, f = {}, {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -355,10 +356,9 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """Return the handles of the set of bodies connected by these joints.
+    """Return the handles among the bodies that the given joints connect.
 
-    The handles are the bodies in `held`, and the bodies that are also connected to joints outside
-    the set.
+    A body is a handle if it is in `held` or is also connected to other joints.
     """
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}

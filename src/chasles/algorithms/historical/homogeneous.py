@@ -72,10 +72,10 @@ def along(screws: tuple[Screw, ...], rates: Vector) -> homogeneous.Velocity:
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Sum the action matrices Phi = skew(H J) of all bodies beyond each joint.
+    """Compute generalized forces from the action matrices Phi = skew(H J) of the bodies.
 
-    See Legnani et al. 1996, part II, section 2.3. The generalized force is the pseudo scalar
-    product of this sum with the joint screw.
+    See Legnani et al. 1996, part II, section 2.3. The generalized force at a joint is the pseudo
+    scalar product of the joint screw and the sum of Phi over all bodies beyond the joint.
     """
     M, L, _, H, J = chain(model, q, qd, qdd)
     Phi, tau = {WORLD: Action.zero()}, {}
@@ -221,7 +221,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the sum of -trace(Hg J) over all bodies, plus spring energy.
+    """Return the potential energy: the sum of -trace(Hg J) over all bodies, plus spring energy.
 
     Hg is the acceleration matrix of gravity, and J is the inertia matrix of a body, both in the
     base frame. Weight balanced by passive gravity compensation is excluded. See Legnani et al.

@@ -89,11 +89,11 @@ def lagrange_4x4(
 def waters(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Sum tr(dW_j/dq_i J_j Wdd_j') - g . dW_j/dq_i c_j over all bodies j beyond joint i.
+    """Compute generalized forces by Waters' form of the sums of Uicker and Kahn.
 
-    This is Waters' form of the sums of Uicker and Kahn (Balafoutis and Patel 1991, Eq 5.2.9-10).
-    The cost is of order n^2, because Wdd is computed by recursion instead of from second
-    derivatives. c is the column (m r, m).
+    tau_i is the sum of tr(dW_j/dq_i J_j Wdd_j') - g . dW_j/dq_i c_j over all bodies j beyond
+    joint i (Balafoutis and Patel 1991, Eq 5.2.9-10). The cost is of order n^2, because Wdd is
+    computed by recursion instead of from second derivatives. c is the column (m r, m).
     """
     A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
     dW: dict[int, dict[int, list[Matrix]]] = {WORLD: {}}
@@ -222,10 +222,10 @@ def closed_form_christoffel(model: Model, q: Position) -> Form:
 
     If velocities are rates of coordinates, C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2.
     The motion subspaces S and the composite inertia I of all bodies beyond a joint are in base
-    coordinates. D_ab = S_a . I S_b, where I belongs to the outer joint. If velocities are not rates
-    of coordinates, D is differentiated in the tangent space (`integrate`) and the Boltzmann-Hamel
-    equations apply. Then ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to C_bc(a), where [a, b] is
-    the bracket of two motion subspaces of one joint.
+    coordinates. D_ab = S_a . I S_b, where I belongs to the joint farther from the base. If
+    velocities are not rates of coordinates, D is differentiated in the tangent space (`integrate`)
+    and the Boltzmann-Hamel equations apply. Then ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to
+    C_bc(a), where [a, b] is the Lie bracket of two motion subspaces of one joint.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()

@@ -76,8 +76,9 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
 def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatrix:
     """Compute the mass matrix D = T' M T (Angeles and Ma 1988).
 
-    See Balafoutis and Patel 1991, Eq 6.2.10-14. At the center of mass of a body, M is block
-    diagonal: rotational inertia and mass.
+    See Balafoutis and Patel 1991, Eq 6.2.10-14. T contains the twists of all bodies for unit joint
+    velocities (`centered_twists`). M contains their inertias about the centers of mass, and is
+    block diagonal: rotational inertia and mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -182,7 +183,7 @@ def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
 
 
 def _momenta(model: Model, t: Vector) -> Vector:
-    """Return M t: momentum of each body about its center of mass, then momentum of its rotor."""
+    """Return M t: for each body, its momentum about its center of mass and its rotor momentum."""
     rows, rest = [], t.entries
     for _, _, joint, I in model.outward():
         twist, qd, rest = rest[:6], rest[6 : 6 + joint.nv], rest[6 + joint.nv :]
@@ -193,8 +194,10 @@ def _momenta(model: Model, t: Vector) -> Vector:
 
 
 _VANISHED = 1e-30
-"""The conjugate gradient method stops when the squared residual, relative to its initial value, is
-below this number; only rounding errors remain."""
+"""Squared residual, relative to its initial value, below which only rounding errors remain.
+
+Further steps of the conjugate gradient method divide by 1 instead of p'Dp, which may be zero.
+"""
 
 
 def forward_dynamics_conjugate_gradient(
@@ -205,8 +208,8 @@ def forward_dynamics_conjugate_gradient(
     This is Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2). D is not
     formed: inverse dynamics at rest and without gravity maps accelerations p to D p. Each residual
     r is made conjugate to all previous directions. The usual short recurrence, which uses only the
-    last direction, is equivalent only in exact arithmetic. With rounding errors, its error after n
-    steps is 1e-6 for an arm and 1e-2 for a tree.
+    last direction, is equivalent only in exact arithmetic. With rounding errors, the short
+    recurrence has an error of 1e-6 for an arm and 1e-2 for a tree after n steps.
     """
     order, rest = model.in_tree_order, model.at_rest()
     still = model.weightless()

@@ -97,9 +97,9 @@ def spatial_1987(
 ) -> Effort:
     """Compute joint torques by Featherstone's 1987 method.
 
-    This is a corrected version of algorithm 5.4 in Balafoutis and Patel 1991.
-    Force vectors have the linear component first, and motion vectors the angular component. The
-    same transform and cross product then apply to both, and `_dot` computes the scalar product of a
+    This is a corrected version of algorithm 5.4 in Balafoutis and Patel 1991. Force vectors start
+    with the linear component, and motion vectors start with the angular component. The same
+    transform and cross product then apply to both, and `_dot` computes the scalar product of a
     motion and a force. In the book, the base is at rest; here it accelerates against gravity.
     """
     X, S, tau = {}, {}, {}

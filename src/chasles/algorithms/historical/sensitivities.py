@@ -18,8 +18,8 @@ def sensitivities_closed_form(
     """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
 
     See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are in base axes. The subtree of i
-    moves with joint i and with every joint j between the base and i. Row i contains the change of
-    the subtree's force at joint i due to joint j. Column i contains the change of the subtree's
+    moves with joint i and with every joint j between the base and i. Row i contains the change in
+    the subtree's force at joint i due to joint j. Column i contains the change in the subtree's
     force at joint j due to joint i. s and sd are the position and velocity of the joint origin o_i
     relative to o_j. The book covers chains of revolute joints. Other joint types add terms for the
     motion of the origin.

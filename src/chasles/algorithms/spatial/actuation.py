@@ -142,7 +142,7 @@ def within(x: Number, interval: Interval) -> Number:
 
 
 def _scale(total: Number, interval: Interval) -> Number:
-    """Return the factor that brings the total actuator force on a tendon into its range."""
+    """Return the factor that brings the total actuator force into the tendon's force range."""
     lower, upper = interval
     if (lower, upper) == (-math.inf, math.inf):
         return 1.0

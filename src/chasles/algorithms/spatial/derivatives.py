@@ -147,7 +147,7 @@ def inverse_dynamics_perturbation(
     dqd: Velocity,
     dqdd: Velocity,
 ) -> Effort:
-    """Return the change of the joint torques due to small changes dq, dqd and dqdd of the motion.
+    """Return the change in joint torques due to small changes dq, dqd and dqdd in the motion.
 
     See Balafoutis and Patel 1991, section 7.2. A Newton-Euler recursion propagates the changes dv,
     da and df from link to link in O(n). s = S dq is the displacement of a joint. dq is a tangent

@@ -141,9 +141,10 @@ def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSEN
 
 
 def gravity_forces(model: Model, q: Position) -> Effort:
-    """Project the weight of bodies beyond a joint onto its subspace (Featherstone 2008, Eq 5.12).
+    """Return the generalized forces that balance gravity (Featherstone 2008, Eq 5.12).
 
-    Only the mass m and first moment h of each composite body are needed.
+    The weight of all bodies beyond a joint is projected onto the motion subspace of the joint. Only
+    the mass m and first moment h of each composite body are needed.
     """
     X, a, tau = {}, {WORLD: -model.gravity_vector}, {}
     m, h = {WORLD: 0.0}, {WORLD: Vector.zero()}

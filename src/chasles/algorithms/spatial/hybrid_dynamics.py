@@ -1,4 +1,4 @@
-"""Hybrid dynamics, which computes the unknown generalized forces and accelerations."""
+"""Hybrid dynamics, with known forces at some joints and known accelerations at other joints."""
 
 from chasles.algorithms.spatial.dynamics import mass_matrix, newton_euler_vector
 from chasles.mathematics.linear import (

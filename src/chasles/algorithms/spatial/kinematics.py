@@ -41,6 +41,7 @@ class Viewpoint:
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
         """Convert a body's motion vectors from body coordinates to world axes at the point P.
+
         X is the transform from the world to the body.
         """
         return Transform(X.E, X.r - self.P).inverse() @ S
@@ -76,7 +77,7 @@ def forward_kinematics(model: Model, q: Position, *, frame: Frame) -> Pose:
 def frame_velocity(
     model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Twist:
-    """Return the angular velocity and the linear velocity of the body point `at`.
+    """Return the frame's angular velocity and the linear velocity of the body point `at`.
 
     See Featherstone 2008, Eq 4.4.
     """
@@ -105,8 +106,9 @@ def frame_acceleration(
     """Return the acceleration of the body point `at` (Featherstone 2008, section 2.11).
 
     The angular acceleration comes first. A classical acceleration is the acceleration of the body
-    point. A spatial acceleration is the derivative of the spatial velocity: classical minus w x v.
-    A proper acceleration is classical minus gravity, as measured by an accelerometer.
+    point. A spatial acceleration is the derivative of the spatial velocity, i.e. the classical
+    acceleration minus w x v. A proper acceleration, as measured by an accelerometer, is the
+    classical acceleration minus gravity.
     """
     v, a, X0 = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):

@@ -20,7 +20,7 @@ _TURNED = 1e-30
 
 
 class Line(NamedTuple):
-    """Limits on a tendon length or a ball-joint angle."""
+    """Tendon length or ball-joint angle, with its limits."""
 
     name: str
     limits: Interval

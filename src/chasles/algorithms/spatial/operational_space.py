@@ -42,7 +42,7 @@ def operational_inertia_inverse(
 def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
     """Return the six rows of a frame's Jacobian.
 
-    Each row is a dictionary from bodies to the entries of their joints.
+    Each row is a dictionary that maps each body to the entries for its joint.
     """
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     return [

@@ -1,8 +1,8 @@
 """Passive forces from springs, tendons, gravity compensation and fluid.
 
-`spring_forces` and `loads` return the generalized forces that balance the passive forces, as for
-gravity. The definitions follow mujoco.readthedocs.io, "Computation", passive forces, and its
-inertia-based fluid model.
+`spring_forces` and `loads` return the generalized forces that balance the passive forces, just as
+`gravity_forces` balances gravity. The definitions follow mujoco.readthedocs.io, "Computation",
+passive forces, and its inertia-based fluid model.
 """
 
 from dataclasses import replace

@@ -34,7 +34,7 @@ class Scene:
     """Motion of a mechanism and the forces between its bodies.
 
     X is the transform from the world to each body. v and a are in body coordinates. f is the force
-    that the parent exerts on each body, which depends on the external forces `loads`.
+    that the parent exerts on each body, given the external forces `loads`.
     """
 
     model: Model
@@ -106,7 +106,7 @@ def _scene(
 
 
 FELT = ("force", "torque", "force_torque")
-"""Sensor kinds that measure forces on links, including spatial-tendon forces."""
+"""Sensor kinds whose values depend on the spring and damper forces of spatial tendons."""
 
 
 def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
@@ -215,7 +215,10 @@ def _distance(scene: Scene, ray: rays.Ray, shape: Surface) -> Number:
 
 
 def _range(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the distance to the first shape along the sensor's z axis, or -1 if there is none."""
+    """Return the distance to the first shape along the sensor's z axis.
+
+    The result is -1 if no shape is in range.
+    """
     X = scene.seen(scene.on(sensor))
     ray = (X.r, X.E.T @ Vector.of(0.0, 0.0, 1.0))
     found = reduce(minimum, (_distance(scene, ray, shape) for shape in sensor.seen), rays.FAR)
@@ -324,7 +327,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the potential energy: -g . m c of all links (also fixed links), plus spring energy."""
+    """Return the potential energy: -g . m c of all links, moving or fixed, plus spring energy."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])

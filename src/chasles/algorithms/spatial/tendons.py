@@ -1,8 +1,8 @@
 """Tendon lengths and moment arms.
 
 A tendon with straight segments and armature has the kinetic energy armature/2 (dL/dt)^2, where
-dL/dt = J qd. The second derivative of L is J qdd + dJ/dt qd. The tendon adds armature J'J to the
-mass matrix and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
+dL/dt = J qd. The second derivative of L is J qdd + (dJ/dt) qd. The tendon adds armature J'J to the
+mass matrix and armature J' (dJ/dt) qd to the bias forces (mujoco.readthedocs.io, XML reference,
 tendon/spatial/armature).
 """
 
@@ -33,7 +33,7 @@ def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
 class Moving(NamedTuple):
     """Motion of every body in world coordinates.
 
-    S contains the motion subspaces, v the velocities, and a the accelerations with all qdd zero.
+    S, v and a are the motion subspaces, the velocities, and the accelerations for qdd = 0.
     """
 
     X0: dict[int, Transform]

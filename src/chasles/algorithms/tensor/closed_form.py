@@ -43,7 +43,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
     See Balafoutis and Patel 1991, Eq 5.2.19-20. The book covers chains of revolute joints. Here,
     each degree of freedom has an angular direction z and a linear direction v. v is zero for a
-    rotation, and z is zero for a translation. All other joints are combinations of these. Unlike in
+    rotation, and z is zero for a translation. For other motions, both can be nonzero. Unlike in
     the book, G uses the composite center of mass and is the generalized force that balances
     gravity.
     """
@@ -84,7 +84,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
     """Return the inertia force of a link whose points r have accelerations z_b x (z_c x r + v_c).
 
-    (z_c, v_c) is the motion `c`, and z_b the angular part of `b`. See Balafoutis and Patel 1991,
+    (z_c, v_c) is the motion `c`, and z_b is the angular part of `b`. See Balafoutis and Patel 1991,
     Eq 5.2.19b.
     """
     z, w, v = b.angular, c.angular, c.linear
@@ -96,7 +96,7 @@ class _Generalized(NamedTuple):
     """Generalized links, i.e. composite bodies, in base axes and relative to the link origin.
 
     S[i, a] is the motion of link i due to degree of freedom a, at the link origin. bend[i, a, b] is
-    half of dS_a/dq_b + dS_b/dq_a for two degrees of freedom of one joint (`bends`), at the same
+    (dS_a/dq_b + dS_b/dq_a) / 2 for two degrees of freedom of one joint (`bends`), at the same
     origin.
     """
 
@@ -190,7 +190,7 @@ def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], 
 
 
 def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vector]:
-    """Return one vector per joint that contains the values of the joint's degrees of freedom."""
+    """Group values of degrees of freedom into one vector per joint."""
     return {i: Vector(tuple(numbers[a] for a in own)) for i, own in freedoms(model).items()}
 
 

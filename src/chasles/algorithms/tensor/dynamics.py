@@ -38,11 +38,11 @@ def parallel_axes(
 ) -> Effort:
     """Run the Newton-Euler recursion about body origins, with angular acceleration tensors.
 
-    See Balafoutis and Patel 1991, section 5.3. Consecutive parallel joints are combined: a body
-    rotates by the sum of their angles relative to its carrier g, the body before the first of them.
-    The body origin moves with the parent p. The joint force f and the moment eta about the origin
-    are transmitted to the parent, except for the moment normal to the parallel axes. That moment
-    does no work at these joints and is transmitted directly to the carrier.
+    See Balafoutis and Patel 1991, section 5.3. Consecutive parallel joints are combined: relative
+    to its carrier g, the body before the first of these joints, a body rotates by the sum of the
+    joint angles. The body origin moves with the parent p. The joint force f and the moment eta
+    about the origin are transmitted to the parent, except for the moment normal to the parallel
+    axes. That moment does no work at these joints and is transmitted directly to the carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
@@ -147,9 +147,9 @@ def transmitted(
     """Return Udd and eta for each joint, in body axes about the body origin.
 
     Udd is the second time derivative of the first moment of all bodies beyond the joint, minus the
-    external forces on them. The joint transmits the force mbar sdd + Udd and the moment eta. Both
-    are sums over all children, with additional terms for prismatic joints. `links` are the
-    augmented links.
+    external forces on them. The joint transmits the force mbar sdd + Udd and the moment eta. Udd
+    and eta are summed over all children, with additional terms for prismatic joints. `links` are
+    the augmented links.
     """
     X, _, Omega, zeta, sdd = moving
     Udd, eta = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}

@@ -28,8 +28,9 @@ def transition(a: Vector, b: Vector) -> Transform:
 class Links(NamedTuple):
     """Motion subspaces and inertias of every body, in base axes and about the body origin.
 
-    `turn` is the rotation from base axes to body axes. Phi is the transition from the parent,
-    Phi'(p, i). H is the motion subspace of the joint (H' in the book). I is the inertia.
+    `turn` is the rotation from base axes to body axes. Phi is the transition from the parent
+    (Phi'(p, i) in the book). H is the motion subspace of the joint (H' in the book). I is the
+    inertia.
     """
 
     turn: dict[int, Transform]
@@ -87,9 +88,9 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
 
     A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19) have an identity
     block (i, i) for each joint i, and a block (j, i) for each joint j between joint i and the base.
-    D contains the articulated inertia at each joint. Psi transmits force through locked joints, and
-    Phi through joints that move freely. Phi in Eq 6.2.19 differs from Phi in algorithm 5.5, which
-    is called Psi here.
+    D contains the articulated inertia at each joint. Psi transmits force through locked joints.
+    Phi transmits force through joints that move freely. Phi in Eq 6.2.19 differs from Phi in
+    algorithm 5.5, which is called Psi here.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

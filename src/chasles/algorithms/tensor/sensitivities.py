@@ -22,10 +22,10 @@ class Change(NamedTuple):
     """Effect of one degree of freedom on the motion of its body, in body axes.
 
     Pairs are (effect on the rotation, effect on the origin). `freedom` is (z, 0) for a revolute
-    joint and (0, z) for a prismatic joint. `zd2` is twice the change of angular velocity for a unit
-    change of the coordinate. `by_q` is the corresponding change of acceleration, (Omega z, sdd x z)
+    joint and (0, z) for a prismatic joint. `zd2` is twice the change in angular velocity for a unit
+    change in the coordinate. `by_q` is the corresponding change in acceleration, (Omega z, sdd x z)
     or (0, Omega z). `slid` is the second entry of `by_q` without the contribution of the body's
-    rotation: 0 or Omega z. `by_qd` is half the change of acceleration for a unit change of
+    rotation: 0 or Omega z. `by_qd` is half the change in acceleration for a unit change in
     velocity, (w x z, 0) or (0, w x z).
     """
 
@@ -38,9 +38,9 @@ class Change(NamedTuple):
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
         """Return the effect of this degree of freedom on the velocity and acceleration of a link.
 
-        The effect is the change for a unit change of the coordinate or of the joint velocity (see
+        The effect is the change for a unit change in the coordinate or in the joint velocity (see
         `Change`). The link is farther from the base than this body. s and sd are the position and
-        velocity of the link's origin relative to this body.
+        velocity of the link's origin relative to this body's origin.
         """
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
@@ -104,8 +104,8 @@ def generalized(
     """Return the generalized link and the relative velocity sd of every body.
 
     See Balafoutis and Patel 1991, algorithm 7.1, step 1. A generalized link is the sum of the
-    augmented links in a subtree, in link axes about the link origin. sd is the time derivative of
-    the link position relative to its parent, in parent axes.
+    augmented links in a subtree, in link axes about the link origin. sd is the velocity of the
+    link origin minus the velocity of the parent origin, in parent axes.
     """
     X, S, Omega = moving.X, moving.S, moving.Omega
     U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}

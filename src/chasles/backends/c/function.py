@@ -1,4 +1,4 @@
-"""A program in C: a function for one state and a function for a batch, which compilers vectorize.
+"""A program in C: a function for one state, and a batch function that compilers can vectorize.
 
 The batch function processes blocks of LANES states and transposes the rows of a block to columns.
 Each part of the program is a loop over the states of a block, with a constant bound and without
@@ -24,7 +24,8 @@ LANE_BYTES = 128
 """Size (bytes) of one quantity for all states that are computed together: two 64-byte vectors."""
 
 LONGEST = 2000
-"""Maximum number of operations in a C function, since compile time grows faster than linearly."""
+"""Maximum number of operations in a C function. Longer programs are divided into several functions,
+because compile time grows faster than linearly."""
 
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
@@ -122,7 +123,7 @@ class Function:
 
 
 def _rounded(size: int) -> int:
-    """Increase a stack size (bytes) for registers and calls; round up to a multiple of 256."""
+    """Add a margin for registers and calls to a stack size; round up to a multiple of 256 bytes."""
     return -(-(size + 512) // 256) * 256
 
 

@@ -26,8 +26,8 @@ class Iteration:
     - quick: number of iterations before late iterations begin.
     - most: maximum number of iterations.
     - states: names of results that replace the inputs of the same name.
-    - reports: other results, with the number of entries that the caller receives; the inputs of the
-      same name are zero.
+    - reports: other results, with the number of entries that the caller receives. Inputs with the
+      same names as these results are set to zero.
     - notes: comment lines for the C header.
     - sample: rows (count, size) of the inputs for the test, without reports.
     - compared: names of results that the test compares with stored values.
@@ -159,7 +159,7 @@ def _copied(to: str, source: str, count: int, indent: str) -> list[str]:
 def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
     """Run the iteration in Python for one test state.
 
-    Return the number of iterations, which is negative on failure, and the results.
+    Return the number of iterations (negated if the step was not solved) and the results.
     """
     begin, refine, rescue, end = (f.program for f in it.parts)
 

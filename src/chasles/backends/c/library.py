@@ -1,7 +1,7 @@
 """Export of programs as plain C99: header, source and build files, and a test with stored results.
 
-The code has no allocation, no state, and no dependency other than the C library. Functions for
-one state are straight-line code on the caller's arrays; batches, searches and iterative steps are
+The code allocates no memory, keeps no state, and depends only on the C library. Functions for one
+state are straight-line code on the caller's arrays; batches, searches and iterative steps are
 bounded loops over such code. The same programs always produce identical files.
 """
 

@@ -2,9 +2,9 @@
 
 The iteration is a `Function` that maps a configuration and a solver state, with goals, weights,
 tolerances and a mask, to the next configuration and solver state. The search starts at the caller's
-configuration, restarts from stored configurations in order of distance from the goals, and ends at
-the best configuration found. The search keeps no data between calls and allocates no memory, and
-the header states the maximum number of iterations.
+configuration and restarts from stored configurations, in order of distance from the goals, until it
+finds a solution. The last attempt starts at the best configuration found so far. The search keeps
+no data between calls and allocates no memory. The C header states the maximum number of iterations.
 """
 
 from collections.abc import Iterable

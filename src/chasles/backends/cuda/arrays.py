@@ -1,7 +1,7 @@
 """Readers of array objects for the GPU entry (`cuda.entry`), in LLVM IR.
 
 An array is represented as a DLTensor of DLPack: data, device, rank, dtype, shape, strides, offset.
-For each library, one function (the reader) fills a DLTensor from an object, and another returns the
+For each library, one function (the reader) fills a DLTensor from an object, and another stores the
 library's current stream. Both return zero on success and never raise an exception. PyTorch has C
 functions for both (DLPack's exchange interface); CuPy arrays are read through attributes.
 """
@@ -30,7 +30,7 @@ INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRS
 
 - INPUTS, OUTPUTS: numbers of inputs and outputs.
 - TYPE, OTHER: the array type and an alternative type.
-- READER, STREAM: functions of this module that read a library's array and return its stream.
+- READER, STREAM: functions of this module that read a library's array and get its stream.
 - HELPER, READ, CURRENT: a Python object and two C functions that READER and STREAM use.
 - COUNT: number of plans (prepared launches).
 - FIRST: index of the first word after these.

@@ -17,7 +17,7 @@ from chasles.backends.cuda.body import Body
 from chasles.backends.cuda.tiles import WARP
 
 UNORDERED = "setp.nan.{t} {p}, {0}, {1}; add.rn.{t} {n}, {0}, {1}; selp.{t} {r}, {n}, {r}, {p};"
-"""PTX instructions that replace a result by the sum of its two operands if one of them is NaN."""
+"""PTX instructions that replace a result with the sum of the two operands if either is NaN."""
 
 OPERATIONS = {
     "add": "add.rn.{t} {r}, {0}, {1};",

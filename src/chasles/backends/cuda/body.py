@@ -159,7 +159,7 @@ class Plan:
 
     @cached_property
     def _turning(self) -> set[int]:
-        """Values used only in sines and cosines, from which multiples of 2 pi may be subtracted."""
+        """Values used only in angles; multiples of 2 pi may be subtracted from these values."""
         found: set[int] = set()
         for k in reversed(self.order):
             if k in self.places or self.code[k].op not in ("input", *_SUMS):

@@ -74,17 +74,18 @@ share code (`cuda.twins`). If more remain, for example because a wrench acts on 
 limb has its own code."""
 
 LENGTHY = 2000
-"""Number of instructions above which a crew (group of warps) is used for batches of few states."""
+"""Minimum number of instructions for which crews (groups of warps) are considered for batches of
+few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""A crew (group of warps) is used only if it increases the number of active warps by more than the
-factor GAIN. For a crew of one warp, the factor is PARKED. This warp moves values to shared memory
-when registers run out, but does not wait for other warps.
+"""Factors by which a crew (group of warps) must increase the number of active warps to be used.
+GAIN applies to crews of several warps. PARKED applies to a crew of one warp, which moves values to
+shared memory when registers run out, but does not wait for other warps.
 """
 
 SHARED_WORK = 1.4
-"""A crew (a group of warps that process the same states) is used for small batches if, on average,
-more than this number of its warps are active."""
+"""Average number of active warps above which a crew (a group of warps that process the same states)
+is used for small batches."""
 
 DRIVER = 1024
 """Shared memory (bytes) that the driver reserves in each block."""
@@ -284,8 +285,8 @@ def _solo(
 ) -> tuple[tuple[Crew, int], ...]:
     """Return the kernel in which each warp processes a tile by itself, if all live values fit.
 
-    Nearly all live values must fit in registers and shared memory, and the others in the cache for
-    local memory.
+    Nearly all live values must fit in registers and shared memory. The rest must fit in the part of
+    the cache that serves local memory.
     """
     words = np.dtype(dtype).itemsize // 4
     room = (shared_memory(architecture) // ALL // HEADER - 1) * HEADER

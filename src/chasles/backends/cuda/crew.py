@@ -378,7 +378,7 @@ class Crew(Tiled):
         return lines
 
     def _begin_steps(self) -> list[str]:
-        """Return code that copies the states to the tile once, and the controls before every step."""
+        """Return code that loads the states once, and the controls before every step."""
         inputs, outputs = len(self.program.inputs), len(self.program.outputs)
         read = "{place} = in{k}[i * column_in{k}];"
         states, controls = range(outputs), range(outputs, inputs)

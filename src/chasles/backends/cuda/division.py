@@ -2,9 +2,9 @@
 
 A crew is a group of warps that process the same 32 states. A team is one of these warps, or one for
 each twin if limbs of the same structure (twins) share code. The limbs of a robot exchange little
-data: velocities propagate from the trunk outward, inertias and forces inward. Each team processes
-some of the limbs; the first team also processes the trunk. A team uses values from other teams only
-if they were computed in earlier phases, so the teams synchronize only between phases.
+data: velocities propagate outward from the trunk; inertias and forces propagate inward. Each team
+processes some of the limbs; the first team also processes the trunk. A team uses values from other
+teams only if they were computed in earlier phases, so the teams synchronize only between phases.
 """
 
 from collections import Counter
@@ -35,8 +35,8 @@ class Division(NamedTuple):
 def groups(program: Program, teams: int) -> dict[int, int]:
     """Return the team of warps that runs each instruction.
 
-    The work of the limbs is distributed evenly. The team with the least work also computes the
-    trunk, and is numbered 0.
+    The limbs are distributed so that all teams run about the same number of instructions. The team
+    with the fewest limb instructions also runs those of the trunk, and is numbered 0.
     """
     limb = limbs(program)
     sizes = Counter(limb.values())
@@ -79,7 +79,7 @@ def limbs(program: Program) -> dict[int, int]:
 
 
 def divided(plan: Plan, teams: int) -> Division:
-    """Divide a program into phases. The plan assigns the instructions to teams."""
+    """Divide a program into phases, given a plan that assigns its instructions to teams."""
     team = {k: plan.group[k] * (teams > 1) for k in plan.order if k in plan.group}
     phase = _phases(plan, team, teams)
     return Division(team, phase, max(phase.values(), default=0) + 1)
@@ -148,8 +148,7 @@ def exchanged(
             told = [v for u in plan.users[k] if code[u].op == TOLD for v in plan.users[u]]
             until[k] = max(phase[u] for u in (*plan.users[k], *told))
     place: dict[int, int] = {}
-    # Lists of the places for values of each size: pairs (last phase in which the place is used,
-    # first slot).
+    # for each number of slots per value, pairs (last phase in which the slots are used, first slot)
     taken: dict[int, list[tuple[int, int]]] = {}
     places = 0
     for k in sorted(until, key=lambda k: phase[k]):

@@ -259,7 +259,7 @@ def _entry(w: Text) -> str:
 
 
 def _given(w: Text, n: str) -> str:
-    """Emit code that finds the value of `out=`, or null if `out=` is not passed."""
+    """Emit code that gets the value of `out=`; the value is null if `out=` is not passed."""
     out = w.variable("ptr", "null")
     with w.when(w.emit("icmp ne ptr %kwnames, null")):
         w.require(w.emit(f"icmp eq i64 {w.field('%kwnames', HEAD, 'i64')}, 1"))

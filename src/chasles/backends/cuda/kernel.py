@@ -4,8 +4,8 @@ Arrays are CuPy arrays or objects with `__cuda_array_interface__`. All arrays ar
 rows (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any
 leading shapes that broadcast. A call is launched on CuPy's current stream and returns at once;
 nothing is synchronized, so calls can be captured in CUDA graphs (pass `out=`). A zero quaternion
-gives NaN, because a check would have to wait for the GPU. Other libraries pass their own arrays to
-`run`.
+gives NaN, because a check would have to wait for the GPU. Front ends for other array libraries pass
+their arrays to `run`.
 """
 
 import bisect
@@ -335,8 +335,8 @@ class _CuPy:
 def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
     """Copy rows from host memory to the current GPU; a repeated row is copied once.
 
-    Unlike `cupy.asarray`, this function does not stage rows in page-locked memory, which was never
-    faster (docs/gpu.md). Rows that are already in page-locked memory are copied fastest.
+    Unlike `cupy.asarray`, this function does not stage rows in page-locked memory, because staging
+    was never faster (docs/gpu.md). Rows that are already in page-locked memory are copied fastest.
     """
     once = rows if rows.strides[0] else rows[:1]
     array = cupy.empty((len(once), *variable.shape), rows.dtype)
@@ -375,7 +375,7 @@ def _cupy() -> Any:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         remedy = (
             "check that nvidia-smi lists a GPU and that the driver supports the CUDA "
-            "version of CuPy"
+            "version that CuPy uses"
         )
         raise StateError("E-GPU-010", f"no GPU is available ({error})", remedy) from None
     if not count:
@@ -408,7 +408,7 @@ class Loop:
     ) -> None:
         """Advance states by a number of steps, without waiting for the result.
 
-        - states: CuPy arrays (count, size) on the current device, which are not changed.
+        - states: CuPy arrays (count, size) on the current device; the arrays are not changed.
         - controls: the other inputs (count or 1, steps or 1, size). An axis of length 1 is shared
           by all states or steps.
         - records: an array (count, kept, size) for each of `states`, written after every `every`

@@ -84,8 +84,9 @@ class Library(NamedTuple):
     - types: one or two array types.
     - make: function that makes a result array with one row per state, given an argument and sizes.
     - turned: function that makes a result array with one column per state.
-    - helper: object that both functions use.
-    - read, current: addresses of the library's C functions, if any.
+    - helper: Python object with which the machine code gets the current stream.
+    - read, current: addresses of the library's C functions that read an array and get the current
+      stream, or 0.
     """
 
     name: str
@@ -174,9 +175,9 @@ class Resident:
 def resident(
     interface: Interface, library: Library, fallback: Callable[..., Any]
 ) -> Resident | None:
-    """Return a function in machine code that launches a kernel, or None if it is not supported.
+    """Return a kernel with a built-in function, or None if the kernel or Python is not supported.
 
-    The number of arrays and their axes are limited, and not every build of Python is supported.
+    The numbers of arrays and of their axes are limited, and some builds of Python are unsupported.
     """
     variables = (*interface.inputs, *interface.outputs)
     long = any(len(v.shape) > RANK for v in variables) or len(variables) > ARRAYS

@@ -1,8 +1,8 @@
 """Batched search for configurations on a GPU, in float32 until nearly solved, then in float64.
 
-The searches work as in `llvm.search`, but on CuPy arrays. Most problems need two or three steps in
-float64. The other problems are tried again from all initial configurations, with one warp per
-problem. The calls do not synchronize with the GPU.
+The searches work as in `llvm.search`, but on CuPy arrays. After the search in float32, most
+problems need two or three steps in float64. Problems that are still unsolved are tried again from
+all initial configurations, with one warp per problem. The calls do not synchronize with the GPU.
 """
 
 import functools
@@ -57,9 +57,9 @@ class Search:
     ) -> tuple[Any, ...]:
         """Return CuPy arrays: configurations, solver states, steps, solved flags and active limits.
 
-        Configurations have shape (count, n). Active limits are -1 (lower), 1 (upper) or 0. Goals
-        that are not finite or contain an invalid rotation become NaN, and their configurations are
-        NaN too.
+        Configurations have shape (count, n). The active limit of a coordinate is given as -1
+        (lower), 1 (upper) or 0 (none). Goals that are not finite or contain an invalid rotation
+        become NaN, and their configurations are NaN too.
 
         - goals (count, size): rows in float64, which are overwritten.
         - guess (count or 1, n): the first initial configuration in float64, by default the nearest

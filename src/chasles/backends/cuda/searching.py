@@ -28,9 +28,9 @@ BLOCK = 128
 class Searching(Threads):
     """Kernel that runs searches, with goals in shared memory and everything else in registers.
 
-    The first input and output of the step are configurations, the second are solver states. The
-    first entry of a solver state is the status of a search (0: running, 1: solved, 2: abandoned),
-    the second is its distance from the goals. Each problem is tried from several initial
+    The first input and output of the step are configurations; the second are solver states. The
+    first entry of a solver state is the status of a search (0: running, 1: solved, 2: abandoned);
+    the second is the distance from the goals. Each problem is tried from several initial
     configurations. The first two inputs of the kernel are the initial configuration for the first
     try of each problem, and an initial solver state for each try. `next` counts the problems that
     threads have taken. `left` holds the number of hard problems, followed by their indices. A

@@ -1,9 +1,9 @@
 """Programs in which each warp processes 32 states by itself, with eight warps per multiprocessor.
 
-A long straight-line program is limited by instruction fetches: a multiprocessor fetches the same
-number of instructions for all warps that are at the same place. Here, a multiprocessor has 256
-states in flight. If two warps shared the work for 32 states, as in `cuda.crew`, it would have only
-128 states in flight. The eight warps form one block and stay together.
+The speed of a long straight-line program is limited by instruction fetches, which are shared by
+warps at the same place in the program. Here, a multiprocessor has 256 states in flight. If two
+warps shared the work for 32 states, as in `cuda.crew`, it would have only 128 states in flight. The
+eight warps form one block and stay together.
 
 The program must be ordered so that few values are live: limbs are processed one after another.
 Values that do not fit in registers are parked in the tile (the shared memory of a warp) or, if the
@@ -22,8 +22,8 @@ class Solo(Crew):
 
     In the form "rows", blocks stay on a multiprocessor, and each warp processes tile after tile. A
     warp requests the rows of its next tile as soon as their region is free. An input is called late
-    if its region also holds results. Its rows can be requested only when the results of the
-    previous tile have been written.
+    if its region also holds results: the rows of a late input can be requested only when the
+    results of the previous tile have been written.
     """
 
     ahead, unrolled = 32, " 4"
@@ -110,7 +110,7 @@ class Solo(Crew):
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
         super()._turn(turns)
         if self.form == "rows":
-            self.body.lines.pop()  # the barrier: a warp computes all sines of its tile
+            self.body.lines.pop()  # remove the barrier: one warp computes all sines of its tile
             early, late = self._arrays
             if not self._waits():
                 self.body.lines += self._receive(late, "arrived + 1, phase")

@@ -43,9 +43,10 @@ class Twins:
     - sides: number of twins, each computed by its own warp.
     - constants: the values, one per twin, of each constant that differs between twins, by
       instruction. The program itself contains NaN in place of such a constant.
-    - steps: distance from an input of one twin to the same input of the next twin, by instruction.
-    - stored: distance from a result of one twin to the same result of the next twin, by output and
-      index of the first twin's result.
+    - steps: index offset from an input of one twin to the corresponding input of the next twin, by
+      instruction.
+    - stored: index offset from a result of one twin to the corresponding result of the next twin,
+      by output and index of the first twin's result.
     """
 
     program: Program
@@ -138,7 +139,10 @@ def _reads(code: Sequence[Instruction], pack: Sequence[int]) -> bool:
 
 
 def _step(entries: Sequence[tuple[int, int]]) -> int | None:
-    """Return the distance between successive entries (array, index), or None if it varies."""
+    """Return the index offset between successive entries (array, index).
+
+    Return None if the offset varies or the entries belong to different arrays.
+    """
     (array, first), (_, second) = entries[:2]
     step = second - first
     even = all(entry == (array, first + s * step) for s, entry in enumerate(entries))
@@ -176,7 +180,7 @@ def _renamed(program: Program, inputs: Sequence[tuple[int, ...]]) -> tuple[tuple
 
 
 def _turns(found: Twins) -> bool:
-    """Return True if angles that differ between twins are inputs, or inputs plus a constant.
+    """Return True if each angle that differs between twins is an input or an input plus a constant.
 
     Twins are limbs with the same structure.
     """

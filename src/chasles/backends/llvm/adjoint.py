@@ -238,10 +238,11 @@ def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
 
 
 Given = tuple[np.ndarray, Any, int]
-"""Array with a value for each step, start index, and direction.
+"""Argument of the calls to a loop: an array, a start index, and a direction.
 
-The array has shape (count or 1, steps or 1, size). The start index is the step index at which each
-call starts. The direction is 1 (forward), -1 (backward) or 0 (the same value in all steps)."""
+The array has shape (count or 1, steps or 1, size), with a value for each step. The start index
+is the step index at which each call starts. The direction is 1 (forward), -1 (backward) or 0 (the
+same value in all steps)."""
 
 
 @dataclass(frozen=True)

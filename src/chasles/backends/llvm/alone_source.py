@@ -20,17 +20,17 @@ OWN = (
 - offsets: offset at which each pose is copied into the kernel's input.
 - lower, upper: limits of the configuration.
 - sides: active limit of each coordinate, one byte each: 1 (upper), -1 (lower) or 0 (none).
-- counts: number of solver steps from each initial guess.
+- counts: number of solver steps of each try.
 - outs: results of one solver step. They must not overlap any input.
 """
 
 REFUSED = 2
-"""Value that the generated function returns if a pose is invalid or a guess is not finite."""
+"""Value that `alone` returns if a pose is invalid or a guess is not finite."""
 
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 
 ORTHOGONAL = "0x3EB0C6F7A0B5ED8D"
-"""Tolerance for the entries of R R' - 1 of a rotation matrix R: 1e-6, as the bits of a double."""
+"""Tolerance for the entries of R R' - I (R: rotation matrix): 1e-6, as the bits of a double."""
 
 INFINITE = "0x7FF0000000000000"
 

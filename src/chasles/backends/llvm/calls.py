@@ -187,8 +187,8 @@ def single(w: Routine, no: str) -> None:
     """Emit code that handles one state if all arguments are plain arrays, else branches to `no`.
 
     A plain array has the kernel's shape and dtype and is C-contiguous. This code for the most
-    common calls avoids the overhead of batches and of other arguments. The code reads %way (the
-    call descriptor), %items (the arguments) and %out, and returns from the function.
+    common calls avoids the overhead of handling batches and other arguments. The code reads %way
+    (the call descriptor), %items (the arguments) and %out, and returns from the function.
     """
     several = w.label()
     in_places, out_places = w.room(MOST_INPUTS, "ptr"), w.room(MOST_OUTPUTS, "ptr")

@@ -19,9 +19,9 @@ from chasles.expr import Interface, Variable
 class Chain(Kernel):
     """A kernel that runs several kernels in turn on the same tile.
 
-    The chain has the inputs of the first kernel, and `outputs` lists the names of its outputs. An
-    output that is also an input is written by the last kernel, because earlier kernels may still
-    read the input.
+    The inputs of the chain are those of the first kernel; `outputs` lists the names of the chain's
+    outputs. An output that is also an input is written by the last kernel, because earlier kernels
+    may still read the input.
     """
 
     def __init__(self, links: Sequence[Link], outputs: Sequence[str]) -> None:

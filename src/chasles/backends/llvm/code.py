@@ -2,7 +2,7 @@
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for the
 whole process. Therefore long functions become separate modules, which are compiled by other Python
-processes (`llvm.worker`). These processes communicate through files and end with the compilation.
+processes (`llvm.worker`). These processes exchange data through files and exit after compilation.
 The caller's main module does not need a `__main__` guard. A module whose process was killed or
 could not start is compiled in this process.
 
@@ -432,7 +432,10 @@ def sweep() -> None:
 
 
 def _begin_fork() -> None:
-    """Wait until no other thread holds LLVM's lock, which would stay locked in a forked child."""
+    """Wait until no other thread is unloading code.
+
+    Otherwise, LLVM's lock could stay locked in the forked child.
+    """
     _FORKING.append(None)
     # Wait for at most 1 s, because an interrupted `sweep` may have left an entry in `_SWEEPING`.
     end = time.monotonic() + 1.0

@@ -332,7 +332,7 @@ def _keywords(
 
 
 def _called() -> str:
-    """Write the function `tp_call` of a class whose objects have a fast entry as first field.
+    """Write the function `tp_call` of a class whose objects have a fast entry as their first field.
 
     If there is no entry, or if the first argument is not an array, list or tuple, the function
     calls Python's own `tp_call`.

@@ -231,8 +231,8 @@ end:
 def _pool(layout: Layout, name: str) -> str:
     """Return the function that runs `refine` or `rescue` on all unconverged states of a chunk.
 
-    `refine` is repeated until the state has converged, at most `quick` times. `rescue` is repeated
-    until the state has converged.
+    `refine` is repeated until each state has converged or, unless `quick` is 0, has run `quick`
+    iterations in total. `rescue` is repeated until each state has converged.
     """
     kind, lanes, start = layout.kind, layout.lanes, layout.starts[1]
     few = sum(layout.sizes[:2])
@@ -343,9 +343,9 @@ def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
 def _batch(layout: Layout) -> str:
     """Return the function for many states, in chunks of several tiles.
 
-    Each program runs for all tiles before the next program, so that its code stays in the cache. In
-    the last tile, unused lanes repeat the last row. The iterations run in these lanes too, because
-    the function `end` writes the results of these lanes to that row.
+    Each program runs for all tiles before the next program starts, so that its code stays in the
+    cache. In the last tile, unused lanes repeat the last row. The iterations run in these lanes
+    too, because the function `end` writes the results of these lanes to that row.
     """
     n, lanes = layout.inputs, layout.lanes
     strides = "\n".join(

@@ -365,8 +365,8 @@ def fast_entry(
     build of Python or the kernel does not support such functions.
 
     - holder: object in which unpickling looks up the function by name.
-    - fallback: function that accepts all forms of the same arguments and is called when the machine
-      code does not handle a call.
+    - fallback: function that accepts the arguments in any supported form, and is called when the
+      machine code does not handle a call.
     - again: faster function that is tried before the fallback, for arrays that only need a
       different memory layout.
     """

@@ -1,7 +1,7 @@
 """Time-step loop in machine code: repeat a kernel, with controls for each step, and record states.
 
-The outputs of a step replace, in place, the first inputs of the next step. After each `every`
-steps, all outputs, or only the first ones, are copied to records.
+The outputs of a step overwrite its first inputs, which the next step reads. After every
+`every` steps and after the last step, all outputs, or only the first ones, are copied to records.
 """
 
 import array as standard

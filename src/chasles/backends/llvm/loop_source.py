@@ -25,8 +25,9 @@ GIVEN = (
 - steps, every: number of steps, and number of steps between records.
 - inputs, outputs, kept: numbers of input, output and record arrays.
 - size, space: size (bytes) of a thread's memory, and the kernel workspace's offset in this memory.
-- ins, in_rows, in_steps, sizes: addresses, row strides, step strides and row sizes (bytes) of the
-  inputs, as for `repeat`.
+- ins, in_rows, in_steps: addresses, row strides and step strides (bytes) of the inputs, as for
+  `repeat`.
+- sizes: row sizes (bytes) of the outputs.
 - records, record_rows, record_steps: addresses, row strides and step strides (bytes) of the
   records, as for `repeat`.
 - fresh_places, near_places: offsets in the thread's memory at which results and records,

@@ -18,10 +18,10 @@ class Element:
     """A floating-point type: its LLVM and NumPy names, its size, and constants for math functions.
 
     - sine, cosine: polynomial coefficients.
-    - half_pi_fused, half_pi_split: pi/2 in parts whose products with the number of quarter turns
-      are exact, with or without fused multiply-add.
-    - limit_fused, limit_split: largest angle (rad) for vector code with or without fused
-      multiply-add; larger angles are passed to the C library.
+    - half_pi_fused, half_pi_split: parts of pi/2 for argument reduction, with and without fused
+      multiply-add, respectively.
+    - limit_fused, limit_split: largest angle (rad) for vector code, with and without fused
+      multiply-add, respectively; larger angles are passed to the C library.
     - shift: value that is added to round a floating-point number to an integer, which is then in
       the low bits.
     - numerator, denominator: rational approximation of the arctangent.
@@ -357,8 +357,9 @@ end:
 def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
     """Emit a loop that computes sines and cosines of several angles; return the two arrays.
 
-    The loop uses the machine's widest vectors; a vector holds one or more of the arguments. Large
-    angles are detected by one test of the sum of squares, and then computed by separate code.
+    The loop uses the machine's widest vectors; a vector holds one or more of the arguments. One
+    test of the sum of squares detects large angles, whose sines and cosines are then computed by
+    separate code.
     """
     given, share = w, w.widest // w.width
     n = -(-len(arguments) // share)

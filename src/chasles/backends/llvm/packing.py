@@ -53,8 +53,9 @@ def _work(staged: Staged, result: int, packing: Packing) -> int:
 def packed(patterns: Sequence[int], width: int) -> Packing:
     """Group columns into vectors so that rows need few vectors.
 
-    Each column begins as a group. As long as some pair of groups fits in one vector, the pair with
-    the most nonzero rows in common (such as two columns of one limb) is joined.
+    Each column begins as a group of its own. Of all pairs of groups that fit in one vector, the
+    pair with the most nonzero rows in common (such as two columns of one limb) is merged. This is
+    repeated until no pair fits.
 
     patterns: bit mask of the nonzero rows of each column.
     """

@@ -4,10 +4,10 @@ For a large robot, the program computes only the factors of its results (`Staged
 writes the code that multiplies these factors, which are branch-sparse matrices. Each row of a
 product consists of a few SIMD vectors, called blocks, each with the entries of several columns. A
 block is a sum of blocks of the right-hand factor, each multiplied by an entry of the left-hand
-factor. Blocks that are zero are neither stored nor multiplied. A single state and a state in a
-batch run the same code. If there are few products, each lane processes one state of the batch
-instead (`Products.spread`). The terms of each sum are added in the same order, so that the results
-are bitwise identical.
+factor. Blocks that are zero are neither stored nor multiplied. The same code processes a single
+state and each state of a batch. If there are few products, each lane processes one state of the
+batch instead (`Products.spread`). The terms of each sum are added in the same order, so that the
+results are bitwise identical.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows of a product computed together, to load the right-hand factor only once."""
+"""Number of product rows that are computed together and share loads of the right-hand factor."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Number of accumulators kept in registers, for each vector size in bytes (default: 12)."""
+"""Number of accumulators kept in registers, by vector size (bytes); 12 for all other sizes."""
 
 Block = tuple[int, int]
 """Group of columns of a result: index of the result, and index of the group (`packing`)."""
@@ -161,6 +161,7 @@ class Products:
 
     def spread(self, code: Sequence[Instruction]) -> Program:
         """Return a straight-line program of all products, for code that computes a state per lane.
+
         code: the instructions of `head`, with fused multiply-adds. All products of a column are
         computed one after the other, so that its entries stay in registers. The terms of a sum are
         added in the same order as in `functions`, so that results are bitwise identical.

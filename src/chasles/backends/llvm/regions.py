@@ -52,7 +52,7 @@ _MACHINE = 2 + SLOTS * WORDS
 def _searched(name: str, first: int, used: int) -> str:
     """Return code that branches to %fine if one memory region contains the pointer and the access.
 
-    The access is the bytes from %start to %end. The code sets %seen if any region contains the
+    The access covers the bytes from %start to %end. The code sets %seen if any region contains the
     pointer.
     """
     n = name

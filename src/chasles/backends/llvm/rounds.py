@@ -1,8 +1,8 @@
 """Kernels and loops repeated on fixed arrays, in one call, until a condition holds.
 
 Each repetition (a round) runs a sequence of parts in order. A part is a prepared kernel, a prepared
-loop, or a test of an array. The test "stop" ends the rounds if an entry is nonzero, and "done" ends
-them if all entries are zero.
+loop, or a test of an array. The test "stop" ends the repetition if any entry is nonzero, and "done"
+ends it if all entries are zero.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
 """A prepared kernel, a prepared loop, or a pair (name of a test, contiguous array of flags)."""
 
 QUESTIONS = ("stop", "done")
-"""Tests of an array of flags: "stop" ends the loop if any is nonzero, "done" if all are zero."""
+"""Tests of flags: "stop" ends the repetition if any flag is nonzero, "done" if all are zero."""
 
 _WORDS = "\n".join("  " + field(f"w{k}", "i64", "part", 8 * k) for k in range(PART))
 _POINTERS = "\n".join(f"  %p{k} = inttoptr i64 %w{k} to ptr" for k in range(1, PART))

@@ -104,7 +104,7 @@ class Routine(Writer):
     def when(self, condition: str, go: str = "") -> Iterator[None]:
         """Emit the code of a `with` block, which runs if a condition holds.
 
-        go: label to which the block branches at its end, by default the code after the block.
+        go: label to which the block branches at its end, by default the label after the block.
         """
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")

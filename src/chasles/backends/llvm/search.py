@@ -81,14 +81,14 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the configurations (count, n), the solver states, and an integer array (count, 2).
 
-        The integers are the number of steps and the index of the last try of each problem.
+        The integers are, for each problem, the total number of steps and the index of the last try.
 
         - goals: the kernel's inputs after configuration and solver state (count or 1, size). A
           single row is shared by all problems.
         - begins (count or 1, n): initial configuration for the first try of each problem.
         - ranks (count, k): indices in `starts` for the next tries. Later tries use the rows of
           `starts` beginning with index `others`.
-        - memories: initial solver state for each try, and for the last try, which starts at the
+        - memories: initial solver state for each try, including a final one that starts at the
           best configuration found.
         """
         inputs = self.kernel.interface.inputs
@@ -149,8 +149,8 @@ class Alone:
     guess : (n,)
         The configuration of the first try, to be written before a call with a guess.
     answer : (n + memory + 2 + bytes,)
-        The configuration and solver state found, the number of steps and the index of the try
-        (integers), and the active limits (bytes).
+        The configuration and solver state found, the total number of steps and the index of the
+        last try (integers), and the active limits (bytes).
     """
 
     def __init__(

@@ -11,15 +11,17 @@ GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TAB
 
 Integers:
 
-- tries, ranked, inputs: numbers of tries, ranked tries and kernel inputs.
+- tries: number of tries before the final one, which starts at the best configuration found.
+- ranked, inputs: numbers of ranked tries and of kernel inputs.
 - size: size (bytes) of the memory for a block of searches.
-- space, table: offsets of the workspace and of the search table in this memory.
+- space, table: offsets of the workspace and of the search table in the block's memory.
 - others: index of the first initial configuration (start) that is not ranked.
 
 Tables:
 
-- ins, in_rows, sizes: inputs of the problems (the first two are unused), their row strides and row
-  sizes (bytes).
+- ins, in_rows: addresses and row strides (bytes) of the problems' inputs. The first two entries
+  of both tables are unused.
+- sizes: row sizes (bytes) of the kernel inputs.
 - places: offset of each input in the block's memory.
 - begins, begin_row: start of each problem's first try, and the row stride (bytes, one word).
 - ranks: index of the start of each ranked try.

@@ -4,7 +4,7 @@
 parts of the program, and transposes the results back. A tile has one vector of lanes for each entry
 of a state; with a single lane, the tile is the caller's own row. The last tile repeats its last row
 in unused lanes. A result that occurs several times in the outputs is stored once. Constant results
-are written before the loop. A program with tiled arrays (`Program.tiled`) only has the function
+are written before the loop. A program with tiled arrays (`Program.tiled`) has only the function
 `tiled`, which other code calls for one tile.
 
 This module is long because all functions of an LLVM module share the layout of its tiles.
@@ -62,7 +62,7 @@ fast. Shorter programs would be 3 to 11 % slower.
 """
 
 FAR_TILED = 70
-"""The threshold that replaces FAR in programs with tiled arrays (`Program.tiled`) of any length.
+"""The value used instead of FAR in programs with tiled arrays (`Program.tiled`), even short ones.
 These programs use most of their inputs several times, and reloading values makes them 10 to 20 %
 faster. With a threshold of 100, contact steps take 1 to 2 % longer.
 """

@@ -2,9 +2,8 @@
 
 A caller submits its work, takes part in it, and returns when all of it is done. All of this is one
 call to a C function, during which Python does not raise interrupts. Therefore an interrupt cannot
-leave a lock acquired, or a thread that still writes to arrays that the caller has freed. The
-threads are Python threads, but while they wait for work, they run machine code and do not hold the
-GIL.
+leave a lock acquired, or leave a thread writing to arrays that the caller has freed. The threads
+are Python threads, but while they wait for work, they run machine code and do not hold the GIL.
 """
 
 import _thread
@@ -39,7 +38,8 @@ _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0,
 - _GIVEN: the argument `given` of this function.
 - _END, _SHARE: index after the last row, and number of rows that a thread takes at once.
 - _TAKEN: index of the first row that no thread has taken yet.
-- _WANTED, _ACTIVE: number of threads that may still join, and number of threads that have not left.
+- _WANTED, _ACTIVE: number of threads that may still join the job, and number of threads that
+  have joined and not yet finished.
 - _STATUS: a nonzero status that the function returned, else 0.
 """
 

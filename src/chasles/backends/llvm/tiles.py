@@ -13,7 +13,7 @@ from chasles.backends.llvm.math import DOUBLE, Element, Writer, angles, arctange
 from chasles.backends.lowering import Lowered, Part
 
 UNROLLED = 4
-"""Rows that contain at most this many vectors are transposed without a loop."""
+"""Maximum length (in vectors) of rows that are transposed without a loop."""
 
 
 def _last_cache() -> int:

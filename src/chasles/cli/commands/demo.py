@@ -172,7 +172,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    single = partial(compiled.fast, out=out[0])  # as robot methods do
+    single = partial(compiled.fast, out=out[0])  # the entry point that robot methods use
     states = [tuple(x[0] for x in inputs)] * CALLS
     ways = [
         Way(CALLS, partial(loop, single, states), time.perf_counter),

@@ -35,8 +35,8 @@ def export(
     Writes a header, a source file, CMakeLists.txt, and a test program that
     compares results with stored values. NAME_derivatives denotes the derivatives
     of NAME with respect to all its arguments. time_step computes one step of
-    `chasles simulate` with the file's contacts, joint limits and friction. Its
-    inputs are controls if the file has actuators, otherwise joint torques.
+    `chasles simulate` with the file's contacts, joint limits and friction.
+    time_step takes controls if the file has actuators, otherwise joint torques.
 
     Examples:
         chasles export puma560 -f inverse_dynamics,mass_matrix --output puma

@@ -120,7 +120,7 @@ def identify(
     Each log has a column t and, for every joint J, the columns J.q, J.qd, J.qdd
     and J.tau. J.qd and J.qdd are optional.
 
-    Writes a robot file with physically consistent parameters and a report.
+    Writes a report, and a robot file with physically consistent parameters.
 
     Examples:
         chasles identify robot.urdf logs/ -o new.urdf --report report.html

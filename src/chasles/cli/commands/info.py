@@ -142,7 +142,7 @@ def _show(robot: Robot, console: Console) -> None:
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
-    """Return a joint's indices in q and qd, or "prescribed motion" or the formula of a mimic."""
+    """Return a joint's indices in q and qd, "prescribed motion", or a mimic joint's formula."""
     follow = robot.model.bodies[i].follow
     if robot.model.bodies[i].drive is not None:
         return "prescribed motion", ""

@@ -78,7 +78,8 @@ def motion(
 
     Runs forward kinematics and inverse dynamics at each sample of a motion.
 
-    Writes a table and shows peak values; docs/motion.md describes the files.
+    Writes a table and shows peak values. docs/motion.md describes the file
+    formats.
 
     Examples:
         chasles motion robot.dat robot.mot --output table.csv

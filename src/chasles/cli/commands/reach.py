@@ -15,7 +15,8 @@ from chasles.cli.options import Asked, Overwrite, listed, option, repeatable
 from chasles.cli.wording import outside_limits
 from chasles.errors import InputError
 from chasles.formats import inputs
-from chasles.formats.motion import REACHED, columns, placed, read_poses
+from chasles.formats.motion import columns, placed, read_poses
+from chasles.formats.recorded import REACHED
 from chasles.functions.targets import Pose, Position
 from chasles.mechanisms.inverse_kinematics import Solution
 from chasles.robot import Robot

@@ -54,14 +54,14 @@ def _turned(like: Any, *shape: int) -> Any:
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
-"""Functions with which compiled code reads and creates CuPy arrays."""
+"""Types and functions that compiled code uses to read and create CuPy arrays."""
 
 
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
     """Capture a function in a CUDA graph, which owns the memory allocated during capture."""
-    backends.described("cuda")  # raise an error if there is no GPU
+    backends.described("cuda")  # raises an error if there is no GPU
     pool, place = cupy.cuda.MemoryPool(), cupy.cuda.Device(device)
     with place, cupy.cuda.using_allocator(pool.malloc):
         inputs = {name: cupy.asarray(a) for name, a in values.items()}

@@ -1,8 +1,8 @@
 """Lazy evaluation of Dask arrays, with one call to the compiled function for each chunk of states.
 
 Tasks contain the specification of the function instead of its code. Each process compiles the
-function once, or loads the code from its cache. Results are bitwise identical to a single call with
-all states.
+function once, or loads the code from its cache. Results are bitwise identical to those of a
+single call with all states.
 """
 
 from collections.abc import Sequence

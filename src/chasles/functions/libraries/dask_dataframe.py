@@ -40,7 +40,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
             fixed[k] = np.asarray(given)
             check_shape(title, variable, fixed[k].shape)
             types.append(fixed[k].dtype)
-    if len({frame.npartitions for frame in frames}) > 1:
+    if len({frame.divisions for frame in frames}) > 1:
         problem = "the data frames have different partitions"
         raise ArgumentError("E-CALL-421", problem, "use columns of one data frame", part=title)
     several = len(interface.outputs) > 1

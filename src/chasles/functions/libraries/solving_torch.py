@@ -105,7 +105,7 @@ class _Solve(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Push(torch.autograd.Function):  # type: ignore[misc]
-    """Autograd function for the directional derivative of solutions of inverse kinematics.
+    """Autograd function for directional derivatives of inverse-kinematics solutions.
 
     Second derivatives are NaN.
     """

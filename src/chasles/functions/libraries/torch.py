@@ -236,7 +236,7 @@ def _evaluated(function: Any, tensors: Sequence[Any], threads: int | None) -> Se
 
 
 class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
-    """Autograd function that evaluates a compiled function, also for `torch.func`."""
+    """Autograd function that evaluates a compiled function and supports `torch.func`."""
 
     @staticmethod
     def forward(function: Any, threads: int | None, *tensors: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Homogeneous 4x4 matrices (Legnani, Casolo, Righettini, Zappa 1996)."""
+"""Homogeneous 4x4 matrices for rigid bodies (Legnani, Casolo, Righettini and Zappa 1996)."""
 
 from chasles.mathematics.homogeneous.frames import (
     Block,

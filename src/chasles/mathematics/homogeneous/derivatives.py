@@ -3,8 +3,6 @@
 The matrices are poses M, velocities W, inertias J and screws L. See Legnani et al. 1996, part II,
 section 3.
 
-
-
 Each function takes an argument X. If X is the velocity W of a body, the function returns the time
 derivative of a quantity fixed to the body. If X is the screw L_m of joint m, the function returns
 the derivative with respect to q_m: bodies after joint m move with the screw L_m, and bodies before

@@ -266,7 +266,7 @@ def angular(X: Dense) -> Vector:
 def linear(X: Dense) -> Vector:
     """Return the linear part of a matrix: the first three entries of its last column.
 
-    For a velocity matrix W, this is the velocity of the body's point that is at the origin.
+    For a velocity matrix W, the linear part is the velocity of the body's point at the origin.
     """
     return Vector(tuple(row[3] for row in X.matrix().rows[:3]))
 
@@ -289,9 +289,9 @@ class _Placed(Dense):
 class Position(_Placed, Factor):
     """Pose M = [R t; 0 1] of a second frame in a first frame.
 
-    `P0 = M01 @ P1` transforms the coordinates of a point to the first frame. `to_first` and
-    `to_second` transform other matrices between the frames: M X M^-1 for Q, W, H and L, and M X M'
-    for J, Gamma and Phi. Both methods avoid computing the inverse of M.
+    `P0 = M01 @ P1` transforms the coordinates of a point to the first frame. `to_first` returns
+    M X M^-1 for Q, W, H and L, and M X M' for J, Gamma and Phi. `to_second` is the inverse of
+    `to_first`. Both methods avoid computing the inverse of M.
     """
 
     @staticmethod
@@ -427,7 +427,7 @@ class Position(_Placed, Factor):
         array([ 0.,  0.,  2.,  0., -2.,  0.])
         """
         if not isinstance(X, Framed):
-            raise mismatch("change the frame by", self, X)
+            raise mismatch("change frames with", self, X)
         return X.to_first(self.R, self.t)
 
     def to_second(self, X: AnyFramed) -> AnyFramed:
@@ -451,7 +451,7 @@ class Position(_Placed, Factor):
         array([0., 0., 2., 0., 2., 0.])
         """
         if not isinstance(X, Framed):
-            raise mismatch("change the frame by", self, X)
+            raise mismatch("change frames with", self, X)
         return X.to_second(self.R, self.t)
 
     def from_left(self, left: Block) -> Block:
@@ -460,9 +460,9 @@ class Position(_Placed, Factor):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rototranslation(_Placed, Framed):
-    """Displacement Q = [R t; 0 1], expressed in one frame.
+    """Displacement Q = [R t; 0 1].
 
-    Q = M02 M01^-1 moves frame 1 to frame 2.
+    Q = M02 M01^-1 moves frame 1 to frame 2, and is expressed in frame 0.
     """
 
     @staticmethod

@@ -515,7 +515,7 @@ class Inertia(Framed, Factor, Additive):
         Vector(entries=(0.0, 2.0, 0.0))
         """
         if not isinstance(X, Velocity | Screw):
-            raise mismatch("carry", self, X)
+            raise mismatch("combine", self, X)
         half = X @ self
         return Inertia(Symmetric.of(half.A + half.A.T), half.b, 0.0)
 
@@ -691,8 +691,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Returns
     -------
     Phi : Action
-        Couple about the origin (N m) and force (N). For H = Hg, they represent the weight of the
-        body.
+        Couple about the origin (N m) and force (N). For H = Hg, Phi is the weight of the body.
 
     Notes
     -----
