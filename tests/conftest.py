@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import shutil
+import signal
 import sys
 import tempfile
 import zlib
@@ -67,6 +68,9 @@ if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share tha
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     # Threads of NumPy and PyTorch in several workers wait for each other by turning in loops.
     os.environ.setdefault(name, "1")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs so, and tests of Ctrl-C would wait for what never comes.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
