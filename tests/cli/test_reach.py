@@ -107,6 +107,11 @@ def test_a_posture_that_misses_its_pose_is_no_motion(tmp_path: Path) -> None:
     assert "20 of 21" in run("reach", "puma560", "--poses", poses, status=1)
     said = run("motion", "puma560", table, "--differentiate", "--json", status=2)
     assert code(said) == "E-FILE-084"
+    table = tmp_path / "postures.parquet"
+    answer("--poses", poses, "--guess", text(Q), "-o", table, status=1)
+    said = run("motion", "puma560", table, "--differentiate", "--json", status=2)
+    assert code(said) == "E-FILE-414"
+    assert "row 7 " in said
 
 
 def test_poses_without_times_are_solved_independently(tmp_path: Path) -> None:

@@ -104,3 +104,6 @@ def test_refusals() -> None:
         chasles.calibrate(robot, q)
     with raises("E-IDENT-034"):
         chasles.calibrate(robot, q, poses=T[:4])
+    with raises("E-IDENT-049", "measurement 3"):
+        lost = np.where(np.arange(5)[:, None, None] == 3, np.nan, T)
+        chasles.calibrate(robot, q, poses=lost)

@@ -1,5 +1,6 @@
 """Excitation trajectories: gradients by differences, limits at times that were not optimized."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,27 @@ def test_gradients_by_differences(goal: str, shape: str) -> None:
         W = tried._columns(tried.states(theta))
         exact = -np.linalg.slogdet(np.swapaxes(W, 1, 2) @ W)[1]
         np.testing.assert_allclose(goals, exact, rtol=1e-9)
+
+
+def test_limits_on_one_side_hold() -> None:
+    """A joint may have a limit above or below alone; starts lie on the allowed side of it."""
+    robot = chasles.robots.planar(2)
+    tried = search(robot)
+    lower, upper = np.array([0.5, -np.inf]), np.array([np.inf, -2.0])
+    one_sided = replace(tried, bounds=replace(tried.bounds, lower=lower, upper=upper))
+    theta = one_sided.random(RNG, 20)
+    center = theta[:, -1]
+    assert np.all((center >= lower) & (center <= upper))
+    q = RNG.uniform(-4.0, 4.0, (3, 50, 2))
+    still, way, h = np.zeros_like(q), RNG.normal(size=q.shape), 1e-7
+    value, (slope, _, _) = one_sided.bounds.penalty((q, still, still), 0.1)
+    beyond = np.maximum(q - (upper - 0.1), 0.0) + np.maximum(lower + 0.1 - q, 0.0)
+    np.testing.assert_allclose(value, np.sum((beyond / 0.9) ** 2, axis=(1, 2)) / 50)
+    ahead, behind = (
+        one_sided.bounds.penalty((q + s * h * way, still, still), 0.1)[0] for s in (1.0, -1.0)
+    )
+    expected = np.sum(slope * way, axis=(1, 2))
+    np.testing.assert_allclose((ahead - behind) / (2.0 * h), expected, rtol=1e-6)
 
 
 def test_gradient_of_distances_by_differences() -> None:

@@ -365,6 +365,8 @@ def test_refusals() -> None:
             chasles.identify(robot, **good, deviation=wrong)  # type: ignore[arg-type]
     with raises("E-CALL-115"):
         chasles.identify(robot, **good, seed=-1)
+    with raises("E-IDENT-050", "no logs"):
+        chasles.identify(robot, **good, cluster="local:2")
     with raises("E-CALL-111"):
         chasles.identify(robot, **good, include=3)  # type: ignore[arg-type]
     with raises("E-IDENT-009", "no samples"):

@@ -155,6 +155,11 @@ def test_frames_with_several_results_arrays_and_single_precision() -> None:
         ROBOT.mass_matrix(parts[0], out=parts[0])
     with raises("E-CALL-421", "partitions"):
         ROBOT.kinetic_energy(parts[0], parts[1].repartition(npartitions=3))
+    *inner, last = parts[1].divisions
+    moved = parts[1].repartition(divisions=[inner[0], *(k + 1 for k in inner[1:]), last])
+    assert moved.npartitions == parts[0].npartitions
+    with raises("E-CALL-421", "partitions"):
+        ROBOT.kinetic_energy(parts[0], moved)
 
 
 def test_a_cluster_that_loses_a_worker() -> None:
