@@ -144,8 +144,8 @@ overlap checks, and its shape. The limits are b - 1 and b - 1 + c, where b and c
 """
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
-"""Maximum numbers of options, inputs, outputs and wrenches that the machine code handles. Python
-code handles calls that exceed one of them."""
+"""Maximum numbers of options, inputs, outputs and wrenches that the machine code handles. Calls
+that exceed one of these maxima are handled in Python."""
 
 UNBOUNDED = 1 << 40
 """Number of states that exceeds any batch that fits in memory, used as "no limit"."""

@@ -235,7 +235,7 @@ class Trial:
     # Derivatives ------------------------------------------------------------------------------
 
     def moved(self, s: float) -> "Trial":
-        """Return the state s seconds later, accurate to second order in s."""
+        """Return the state after `s` seconds, accurate to second order in s."""
         step = s * self.qd + s * s / 2.0 * self.qdd
         q = self.run("integrate", self.q, step)
         return replace(self, t=self.t + s, q=q, qd=self.qd + s * self.qdd)

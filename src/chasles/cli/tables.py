@@ -10,7 +10,7 @@ import numpy as np
 from chasles.errors import ExistingFileError
 
 MARK, SUMMARY = b"chasles", b"chasles summary"
-"""Keys in the metadata of a Parquet table: its inputs, and a summary of its results."""
+"""Metadata keys of a Parquet table: for the inputs of the run, and for a summary of the results."""
 
 
 GROUP = 65_536

@@ -12,7 +12,7 @@ CALLS = 256
 
 
 class Way(NamedTuple):
-    """Function to be timed, number of states that each call computes, and clock to use."""
+    """Function to time, number of states per call of the function, and clock to use."""
 
     states: int
     run: Callable[[], object]

@@ -150,7 +150,7 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that returns target parameters with zero error at q, or 0 if not unique."""
+        """Kernel that returns target parameters with zero error at q; zeros if not unique."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -294,6 +294,7 @@ class Task:
         status: Number,
     ) -> Program:
         """Return the program that moves q by the step dq, unless the search has ended.
+
         `costs` contains the squared errors returned by `_costs`.
         """
         model, (q, memory, _, weights, *_) = self.model, given

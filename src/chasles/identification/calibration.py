@@ -219,7 +219,7 @@ class Chain:
     def poses(
         self, placements: np.ndarray, base: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return poses (n, 4, 4) of joint frames, without joint motion, and of the end frame."""
+        """Return poses (n, 4, 4) of each joint frame before joint motion, and of the end frame."""
         here = np.broadcast_to(base, (self.motions.shape[1], 4, 4))
         found = []
         for before, P, A in zip(self.links[:-1], placements, self.motions, strict=True):

@@ -260,7 +260,7 @@ class Search:
         return self.curve.at(np.arange(count) * (self.duration / count))
 
     def states(self, theta: np.ndarray) -> States:
-        """Return q, qd and qdd (S, N, n) along the motions."""
+        """Return q, qd and qdd (S, N, n) of S motions at N sample times."""
         q, qd, qdd = (part @ theta for part in self.basis)
         return q, qd, qdd
 

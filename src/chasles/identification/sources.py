@@ -254,7 +254,7 @@ def table(data: Any) -> Columns:
     if isinstance(data, Mapping):
         return {name: np.asarray(x, float) for name, x in data.items()}
     problem = f"`data` must be paths or a table, not {type(data).__name__}"
-    raise InputError("E-LOG-013", problem, "pass a data frame or paths", part="identify")
+    raise InputError("E-LOG-013", problem, "pass a data frame or file paths", part="identify")
 
 
 def _numeric(data: Any) -> list[str]:

@@ -90,7 +90,7 @@ TERMS = {
     ),
     "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
 }
-"""Joint terms by name, such as friction, in the order of the unknowns."""
+"""Joint terms, such as friction, by name, in the order of the unknowns."""
 
 INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 """Names of joint terms in the option `include`."""

@@ -304,7 +304,7 @@ class Sheet:
     def carriers(self, *, fixed: bool) -> set[str | None]:
         """Return the names of links that have mass or carry links with mass.
 
-        If `fixed` is True, only links that are carried through fixed joints count.
+        If `fixed` is True, only links attached through fixed joints count as carried.
         """
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()

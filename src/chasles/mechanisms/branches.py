@@ -89,8 +89,8 @@ class Branches:
         """Return m solutions on all branches: pose indices (m,), ascending, and positions (m, nq).
 
         Coordinates outside the chain are copied from base (1 or number of poses, nq). For a
-        redundant arm, each pose has at most `count` solutions, evenly distributed over positions of
-        the redundant joint.
+        redundant arm, each pose has at most `count` solutions, evenly distributed over the
+        possible positions of the redundant joint.
         """
         if self.redundant and self.held is None:
             who, q = self._sampled(goals, count, threads)

@@ -130,7 +130,7 @@ class Equations:
 
     @cached_property
     def looped(self) -> np.ndarray:
-        """Velocity coordinates that are part of loops or couplings."""
+        """Indices of the velocity coordinates of joints in loops or couplings."""
         bodies = [i for each in self.model.constraints for i in each.bodies]
         movers = self.model.owners(bodies)
         return np.array([k for k, i in enumerate(self.owners) if i in movers], dtype=int)

@@ -232,7 +232,7 @@ class _Solver:
         return [k for place in places for k in range(place.start, place.stop)]
 
     def _by_group(self, goals: np.ndarray, rows: np.ndarray, weights: np.ndarray | None) -> Rows:
-        """Solve problems in which the joints in `fixed` may have different positions.
+        """Solve problems that may fix the joints in `fixed` at different positions.
 
         Each problem is first tried from its guess. Unsolved problems are then solved in groups in
         which these joints have equal positions.

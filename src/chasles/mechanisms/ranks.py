@@ -351,7 +351,7 @@ def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
 
 
 def _pivots(K: np.ndarray) -> tuple[float, ...]:
-    """Return the pivots of Gaussian elimination without pivoting, for the first matrix of K."""
+    """Return the pivots of the first matrix in the batch K, for elimination without pivoting."""
     found = []
     for s in range(K.shape[-1]):
         found.append(float(K[0, s, s]))

@@ -83,7 +83,7 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     if "1" in units and (units[:4] != quaternion or "1" in units[4:]):
         problem = f"{name} has invalid units {units}"
         raise ModelError(
-            "E-JOINT-006", problem, "use '1' only for a quaternion, whose entries come first"
+            "E-JOINT-006", problem, "use '1' only for a quaternion, and put its entries first"
         )
     if not 1 <= joint.nv <= 6 or (joint.additive and joint.nq != joint.nv):
         problem = f"{name} has invalid sizes: nq = {joint.nq}, nv = {joint.nv}"

@@ -111,7 +111,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the number of operations that the offset r of body i from its parent causes.
+    """Return the number of operations due to the offset r of body i from its parent.
 
     The second result is True if the force on the body must be computed.
     """

@@ -128,7 +128,7 @@ def check_loops(source: Description) -> None:
 
 
 def check_unused(source: Description) -> tuple[str, ...]:
-    """Return a note for each loop joint with parameters that require coordinates."""
+    """Return a note for each loop joint with parameters that apply only to tree joints."""
     remedies = {
         "armature, damping and friction": "make it a tree joint, and close the loop elsewhere",
         "limits": "set limits on tree joints",

@@ -247,7 +247,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
     "accelerations": machines,
     "loops": loops,
 }
-"""Quantities to compare. A difference in one of them may cause differences in those after it."""
+"""Quantities to compare. A difference in one quantity may cause differences in later ones."""
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:

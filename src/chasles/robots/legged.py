@@ -210,7 +210,7 @@ def humanoid() -> Description:
 
 
 def _touching(shapes: Sequence[ShapeData], links: Collection[str]) -> list[ShapeData]:
-    """Return collision shapes for the given links: copies of visual shapes except the motors."""
+    """Return collision shapes for the given links: their visual shapes, except those of motors."""
     solid = (shape for shape in shapes if shape.link in links and shape.color == SHELL)
     return [replace(shape, color=None, role="collision") for shape in solid]
 

@@ -94,7 +94,7 @@ def zigzag(n: int) -> Description:
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
-    """Return an arm of equal rods along x, with the given angles between rods at q = 0."""
+    """Return an arm of equal rods; `angles` are the angles between successive rods at q = 0."""
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):

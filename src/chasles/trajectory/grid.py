@@ -137,7 +137,7 @@ class Grid:
         ]
 
     def _passes(self) -> tuple[Any, Any, Any, list[np.ndarray]]:
-        """Prepare the start, backward and forward programs; also return the arrays they read."""
+        """Return the prepared start, backward and forward programs, and the arrays they read."""
         n, _, _, *key, _ = self.size
         m = PLACES * sum(key) + 1
         high, low, slope, inverse = (np.empty((n, m)) for _ in range(4))

@@ -269,7 +269,7 @@ def _fastest(
     longest = max((axis.fastest[0] for axis in axes), default=0.0)
     if longest == 0.0:
         problem = "the start and end positions are equal, so there is no motion"
-        raise InputError("E-PATH-034", problem, "pass different positions", part=name)
+        raise InputError("E-PATH-034", problem, "pass different start and end positions", part=name)
     if duration is not None:
         wanted = positive("duration", duration, name)
         if wanted < longest * (1.0 - NEARLY):

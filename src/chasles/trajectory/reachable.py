@@ -272,7 +272,7 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
 }
 """For each pass: the function that processes one interval, and the lengths of its inputs.
 
-A length of 0 stands for the number of constraint rows.
+A length of 0 is replaced by the number of constraint rows.
 """
 
 

@@ -281,7 +281,7 @@ def show(
 
 
 def _same_joints(robot: Robot, other: Robot) -> bool:
-    """Return True if a robot can follow the motion of another."""
+    """Return True if one robot can follow the motions of the other."""
     return (robot.joints, robot.nq) == (other.joints, other.nq)
 
 

@@ -196,9 +196,10 @@ def _magnetic(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _projection(scene: Scene, sensor: SensorData) -> tuple[Number, Number]:
-    """Return the pixel coordinates of the sensor in the reference camera, which looks along -z.
+    """Return the pixel coordinates of the sensor in the image of the reference camera.
 
-    As in MuJoCo, depth is kept away from zero, where the projection is undefined.
+    The camera looks along its -z axis. As in MuJoCo, depth is kept away from zero, where the
+    projection is undefined.
     """
     fx, fy, cx, cy = sensor.numbers
     x, y, z = _position(scene, sensor)

@@ -206,7 +206,7 @@ class _Writer:
         self.twin = {where: k for k, where in self.side.items()}
 
     def written(self, constants: Mapping[int, Any]) -> tuple[Program, dict[_Key, int]]:
-        """Return the rewritten program, and the index of each key (`_Key`) in its instructions."""
+        """Return the rewritten program, and the index of the instruction for each key (`_Key`)."""
         results = [[self._result(r) for r in refs] for refs in self.program.results]
         needed: dict[_Key, list[_Key]] = {}
         stack = [key for refs in results for key in refs]

@@ -368,7 +368,7 @@ def row_places(w: Writer, clip: bool) -> list[str]:
 def _loop(w: Writer, n: int, first: str, move: Callable[[str], None], back: str = "loop") -> None:
     """Emit a loop that runs `move(start)` for blocks of `width` columns, beginning at `first`.
 
-    A negative `first` stands for 0. The first and the last block may overlap their neighbors.
+    A negative `first` is treated as 0. The first and the last block may overlap their neighbors.
 
     back: label of the LLVM basic block that ends the loop body.
     """

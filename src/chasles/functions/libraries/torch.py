@@ -48,7 +48,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
-    """Prepare fast calls with tensors on the same GPU, if the PyTorch version supports them."""
+    """Prepare fast calls for the GPU of the given tensors (requires PyTorch 2.10 or newer)."""
     if _LIBRARY is not None:
         chosen = function.single if tensors[0].dtype == _SINGLE else function
         rows = all(t.is_contiguous() for t in tensors)

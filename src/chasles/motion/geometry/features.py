@@ -128,7 +128,7 @@ class Straight(NamedTuple):
     sweep: float = 0.0
 
     def at(self, s: Any) -> Curve:
-        """Return the point at the fraction s of the edge, and two derivatives with respect to s."""
+        """Return the point at the fraction s of the edge, and its first two derivatives in s."""
         return self.start + s * self.along, self.along, np.zeros(3)
 
 

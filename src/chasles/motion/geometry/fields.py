@@ -168,7 +168,7 @@ class HeightField:
         return low + (side - low) * steep + (high - side) * flat, inside
 
     def _below(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return row, column and local coordinates of the cell below or nearest to each point."""
+        """Return the cell below (or nearest to) each point: row, column and local coordinates."""
         rows, columns = self.grid.shape
         at = (c[..., :2] + 0.5 * np.array(self.size)) / self.cell
         whole = np.floor(np.nan_to_num(at)).clip(0, [columns - 2, rows - 2]).astype(int)

@@ -479,7 +479,7 @@ class Newton:
     def _dry(
         self, v: np.ndarray, slope: Slope, last: Sequence[Number]
     ) -> tuple[list[Number], list[Number], list[Number]]:
-        """Linearize dry friction of joints and tendons about v.
+        """Linearize dry friction of joints and tendons about the velocities v.
 
         The results are derivatives, sliding directions, and corrections of the impulses, one entry
         per `Dry` object. `last` contains the sliding directions in the previous iteration.

@@ -152,7 +152,7 @@ steps alternate.
 """
 
 HOLD, MOST = 60, 100
-"""Numbers of iterations after which friction limits are fixed, and after which the step ends.
+"""Number of iterations after which friction limits are fixed, and maximum number of iterations.
 
 Friction limits are proportional to the normal impulses.
 """
