@@ -326,7 +326,7 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
     """Return a random configuration within the joint limits.
 
     Angles are in [-pi, pi] if the limits allow it. Prismatic coordinates without limits are
-    proportional to the robot's length.
+    drawn from a range proportional to the robot's length.
     """
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():

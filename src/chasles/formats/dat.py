@@ -172,7 +172,7 @@ class _Source:
         return Vector(tuple(map(float, self.record(part, names)[1])))
 
     def actions(self) -> Iterator[list[float]]:
-        """Yield the remaining records, each with a force and a couple on the gripper."""
+        """Yield the remaining records, each with a force and a moment on the gripper."""
         while (found := self.next_record("force and moment on the gripper", _ACTION)) is not None:
             yield list(map(float, found[1]))
 

@@ -72,7 +72,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""The values of a sample, and its last line in the file, which error messages refer to."""
+"""The values of a sample, and the place of its last line in the file, for error messages."""
 
 
 @dataclass(frozen=True)

@@ -20,23 +20,21 @@ from chasles.model import Model
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
     """Return the program that computes all closed-form postures for a goal pose.
 
-    The inputs are goal (12), base (nq), tolerances (6) and absent (2). `goal` contains the rotation
+    The inputs are goal (12), base (nq), tolerances (6) and fill (2). `goal` contains the rotation
     matrix by rows and the position. `base` contains the coordinates outside the chain and the
     redundant joint's position. `tolerances` contains the limits for the three angular and the three
-    linear components of the pose error. `absent` contains two fill values for rows without a
+    linear components of the pose error. `fill` contains two fill values for rows without a
     posture: one for the coordinates and one for the residuals.
 
-    The outputs are q (branches, nq), residual (branches, 2) and told (2). Each row of `q` is a
+    The outputs are q (branches, nq), residual (branches, 2) and counts (2). Each row of `q` is a
     posture within the tolerances, or a fill value. `residual` contains the largest angular and
-    linear error of each posture. `told` contains two counts: postures within the tolerances, and
+    linear error of each posture. `counts` contains two counts: postures within the tolerances, and
     postures that were rejected because they exceed the tolerances.
     """
     arena = Arena(RULES)
-    sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))
+    sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("fill", 2))
     inputs = [Variable(name, (n,)) for name, n in sizes]
-    goal, base, tolerances, absent = (
-        [arena.input(v.name, k) for k in range(v.size)] for v in inputs
-    )
+    goal, base, tolerances, fill = ([arena.input(v.name, k) for k in range(v.size)] for v in inputs)
     given = 0.0 if form.given is None else base[chain.columns[form.given]]
     rows, missed, met = [], 0.0, []
     programs: dict[tuple[str, str], Program] = {}
@@ -51,13 +49,13 @@ def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: L
         missed = missed + (found - fine)
         met.append(fine)
         rows.append([*q, _largest(errors[:3]), _largest(errors[3:])])
-    nothing = [absent[0]] * model.nq + [absent[1]] * 2
+    nothing = [fill[0]] * model.nq + [fill[1]] * 2
     ordered, count = _gathered(rows, met, nothing)
     n, nq = len(rows), model.nq
     outputs = [
         (Variable("q", (n, nq)), [x for row in ordered for x in row[:nq]]),
         (Variable("residual", (n, 2)), [x for row in ordered for x in row[nq:]]),
-        (Variable("told", (2,)), [count, missed]),
+        (Variable("counts", (2,)), [count, missed]),
     ]
     return Program.from_outputs("checked branches", inputs, outputs)
 

@@ -70,7 +70,7 @@ def recorder(rules: Rules) -> Callable[[], Arena]:
 
 
 def measured(program: Program, rules: Rules = "simplified") -> Cost:
-    """Return the cost of a traced program, with `steps` if its statements were recorded."""
+    """Return the cost of a traced program; its `steps` are set if statements were recorded."""
     numbers = vars(_counted([i.op for i in program.code], rules))
     return Cost(**numbers, depth=program.depth, live=program.live, steps=_steps(program, rules))
 

@@ -66,7 +66,7 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
 
 
 def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the time derivatives passed by keyword, in order of differentiation."""
+    """Return the time derivatives passed by keyword, from lowest to highest order."""
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:

@@ -1,4 +1,4 @@
-"""Identification: parameters of a robot from measured motions and joint torques.
+"""Identify the parameters of a robot from measured motions and joint torques.
 
 found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau)
 found.robot      # a new robot with physically consistent parameters

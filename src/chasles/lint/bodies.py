@@ -90,7 +90,7 @@ def virtual(sheet: Sheet) -> Iterator[Found]:
         if link.name in carriers:
             what = (
                 f"joint {joint.name!r} moves this link, which has no mass; "
-                "only descendants of the link have mass"
+                "only its descendants have mass; add an inertia if the link is not massless"
             )
             yield link.found(what)
 

@@ -131,7 +131,7 @@ class _Solver:
         self._prepared = prepared(mechanism, task)
 
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
-        """Return one solution per problem, near the preferred configuration if `ease` is given."""
+        """Return one solution per problem; `ease` (if given) is the preferred configuration."""
         begins = self._rows(guess)
         beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:

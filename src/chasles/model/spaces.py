@@ -75,7 +75,10 @@ class VelocitySpace(Space):
 
 
 class EffortSpace(Space):
-    """Generalized forces by body. Forces on mimic joints are added to those on their leaders."""
+    """Generalized forces, grouped by the body that each joint moves.
+
+    The generalized force of a mimic joint is added to that of its leader.
+    """
 
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         return super().join(model, model.efforts(value))

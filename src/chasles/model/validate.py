@@ -202,9 +202,9 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     relative to its composite inertia, that accuracy is lost. Kinematics, inverse dynamics and the
     mass matrix are still defined. The test uses the pivots of the articulated-body recursion at an
     arbitrary configuration; a pivot that is zero there is zero nearly everywhere. The inertia of a
-    mimic joint is added to its leader, and the inertia of a rotor to one of the joints that drive
-    it, because the rotor adds a matrix of rank one to the mass matrix. A joint with a prescribed
-    motion acts like a fixed joint.
+    mimic joint is added to its leader. A rotor adds a matrix of rank one to the mass matrix, so the
+    rotor's inertia is added to only one of the joints that drive the rotor. A joint with a
+    prescribed motion acts like a fixed joint.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)

@@ -32,7 +32,7 @@ PIVOT = 1e-11
 """Minimum pivot: entries of a scaled column that are smaller count as zero."""
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
-"""Remedy in the error messages of contact problems that have no solution."""
+"""Suggested remedy in error messages for contact problems without a solution."""
 
 TIE = 1e-12
 """Ratios that differ by less than this value, after scaling, count as equal in Lemke's method."""

@@ -44,7 +44,7 @@ def join(*moves: Move) -> Move:
         if not isinstance(move, Move):
             problem = f"argument {k} must be a trajectory, not {type(move).__name__}"
             raise ArgumentError(
-                "E-PATH-064", problem, "pass each trajectory as an argument", part="join"
+                "E-PATH-064", problem, "pass each trajectory as a separate argument", part="join"
             )
     for k, (before, after) in enumerate(pairwise(moves)):
         if before.start.shape != after.start.shape:

@@ -387,7 +387,7 @@ def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
 
 
 def taken_apart(piece: Piece, f: Mapping[int, Force]) -> Iterator[tuple[int, Vector]]:
-    """Yield qdd for all joints of connected bodies, given the forces on their handle bodies."""
+    """Yield qdd for all joints of an assembly of bodies, given the forces on its handles."""
     if piece.joined is None:
         return
     made, hinge = piece.joined, piece.joined.hinge

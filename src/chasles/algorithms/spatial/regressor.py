@@ -44,7 +44,7 @@ def _spin(w: Vector, wd: Vector) -> Matrix:
 
 
 def _row(s: Motion, w: Vector, wd: Vector, a: Vector) -> list[Number]:
-    """Return the dot products of s and the inertia force due to a unit of each parameter."""
+    """Return the dot products of the axis s and the inertia forces for unit parameters."""
     m = s.linear.dot(a)
     h = a.cross(s.angular) + _spin(w, wd).T @ s.linear
     (x, y, z), (p, q, r), (u, v, t) = w, wd, s.angular

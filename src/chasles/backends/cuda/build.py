@@ -84,8 +84,8 @@ shared memory when registers run out, but does not wait for other warps.
 """
 
 SHARED_WORK = 1.4
-"""Average number of active warps above which a crew (a group of warps that process the same states)
-is used for small batches."""
+"""Threshold for using a crew (a group of warps that process the same states) for small batches. The
+number of busy warps in the crew, averaged over the program, must exceed this value."""
 
 DRIVER = 1024
 """Shared memory (bytes) that the driver reserves in each block."""

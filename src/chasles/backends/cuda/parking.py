@@ -100,7 +100,7 @@ class Slots:
         return [slot for slot in self._free if self._end(slot) >= last]
 
     def give(self, slot: str, now: int) -> None:
-        """Release the slot of a value after the instruction that uses the value last."""
+        """Release the slot of a value after the last instruction that uses the value."""
         if slot in self._common:
             self._common[slot] = self.phase[now] + 1
         else:

@@ -175,9 +175,10 @@ class Resident:
 def resident(
     interface: Interface, library: Library, fallback: Callable[..., Any]
 ) -> Resident | None:
-    """Return a kernel with a built-in function, or None if the kernel or Python is not supported.
+    """Return a kernel that is launched by a function in machine code, or None if not supported.
 
-    The numbers of arrays and of their axes are limited, and some builds of Python are unsupported.
+    The number of arrays and the number of their axes are limited, and some builds of Python are not
+    supported.
     """
     variables = (*interface.inputs, *interface.outputs)
     long = any(len(v.shape) > RANK for v in variables) or len(variables) > ARRAYS

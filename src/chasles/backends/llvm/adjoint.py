@@ -131,9 +131,10 @@ class _Plan:
 class Adjoint:
     """Backpropagation through a loop.
 
-    `step` runs the loop forward. `back` runs the pullback (vector-Jacobian product) of a step in a
-    loop, and advances gradients, here called covectors. The other inputs of the pullback are the
-    step's states and controls, and weights that are added to the covectors before each step.
+    `step` runs the loop forward. `back` applies the pullback (vector-Jacobian product) of each step
+    to the gradients, here called covectors, from the last step to the first. The other inputs of
+    the pullback are the step's states and controls, and weights that are added to the covectors
+    before each step.
     """
 
     def __init__(self, step: Loop, back: Loop) -> None:

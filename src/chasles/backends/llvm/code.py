@@ -179,8 +179,8 @@ class Function:
     def text(self, shared: bool) -> str:
         """Return the function's text; if `shared`, other modules can call the function.
 
-        A long function is not tuned for a processor: the time to schedule it with the processor's
-        model grows faster than its length, without a measurable gain.
+        Long functions are not tuned for a specific processor. Scheduling with a processor model
+        takes a time that grows faster than the function's length, without a measurable gain.
         """
         head = self.head.replace("define internal", "define hidden") if shared else self.head
         if len(self.body) > LONG:

@@ -105,10 +105,11 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Write a function that tests whether `f_ext` has the wrenches of the call descriptor %way.
+    """Write a function that tests whether `f_ext` matches the call descriptor %way.
 
-    The order must also match. The values of the wrenches are stored in %found. A wrench is an
-    array, or an object of the type in the descriptor, whose fields are read directly.
+    The wrenches must be the same, in the same order. The values of the wrenches are stored in
+    %found. A wrench is an array, or an object of the type in the descriptor, whose fields are read
+    directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")

@@ -279,7 +279,7 @@ def way_of(
     all_facts |= {name: a.ctypes.data for name, a in lists.items()}
     all_facts["bare"] = -1
     if list(sources) == [4 * k for k in range(len(sources))]:
-        all_facts["sources"] = 0  # the caller's arguments, in their order
+        all_facts["sources"] = 0  # the caller's arguments, in the order given
         if not named and loads is None and facts["shown"] == facts["outputs"]:
             all_facts["bare"] = arguments
     numbers = np.array([all_facts[name] for name in objects.WAY], np.int64).tobytes() + kept[0]

@@ -353,8 +353,8 @@ class Pool:
     ) -> None:
         """Process rows 0, ..., count - 1 with the function at address `body`, on several threads.
 
-        work: approximate number of operations per row. Interrupts are checked about every
-        `PATIENCE` operations per thread. After an interrupt, the remaining rows are not processed.
+        work: approximate number of operations per row. Each thread checks for interrupts about
+        every `PATIENCE` operations. After an interrupt, the remaining rows are not processed.
         """
         helpers = self.threads(threads) if threads > 1 and count > step else 0
         part = max(PATIENCE * (helpers + 1) // (max(work, 1) * step), 1) * step

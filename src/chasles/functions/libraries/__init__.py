@@ -28,7 +28,7 @@ def in_front(
 def learn(
     function: Any, library: Library, kernel: Any, device: int, count: int, *, rows: bool
 ) -> None:
-    """Prepare fast calls with GPU arrays of a library, for about `count` states.
+    """Prepare fast calls that take a library's GPU arrays, for batches of about `count` states.
 
     `rows` is True if the arrays are row-major, with one state per row.
     """

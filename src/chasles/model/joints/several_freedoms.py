@@ -56,7 +56,7 @@ class Universal(Joint):
         return Forces((MZ * cos(q[1]) - MX * sin(q[1]), FX, FY, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angles of Rx and Ry in R = Rx Rz Ry, ignoring Rz, which the joint blocks."""
+        """Return the angles of Rx and Ry in R = Rx Rz Ry, ignoring Rz, which is constrained."""
         R = X.R
         return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
 

@@ -232,7 +232,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Return a context that adds the time and contact names to errors of contact solvers."""
+        """Return a context manager that adds time and contact names to contact solver errors."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:

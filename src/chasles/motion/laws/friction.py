@@ -253,7 +253,7 @@ def slope(
 
 
 def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
-    """Return the indices of contacts whose bodies approach and cannot be separated by any force."""
+    """Return the indices of contacts whose bodies approach and that no force can separate."""
     still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
     closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
     return np.flatnonzero(still & closes)

@@ -361,7 +361,7 @@ class Newton:
         return self._solve(System(slots, self._stopping(v), rubbing, g))
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
-        """Return the derivatives of the impulses at all joint and tendon limits."""
+        """Return the derivatives of the impulses at all stops with respect to speed."""
         return [stop.term.slope(speed_along(stop.row, v)) for stop in self.p.stops]
 
     def solution(self, system: System) -> np.ndarray:

@@ -167,7 +167,7 @@ class Sticking:
         raise NotImplementedError
 
 
-# Evaluation with symbols -------------------------------------------------------------------------
+# Symbolic evaluation -----------------------------------------------------------------------------
 
 
 class Pivoted(Sticking):

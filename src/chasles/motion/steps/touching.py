@@ -368,7 +368,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(J: np.ndarray, near: Near) -> Rows:
-    """Return -dp/dv for the generalized impulse p of a linearized contact slot, as `Rows`.
+    """Return -dp/dv for the generalized impulse p of one linearized contact, as `Rows`.
 
     J (3, nv) is the Jacobian of the contact point, along the contact axes.
     """
