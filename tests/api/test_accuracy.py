@@ -1,4 +1,4 @@
-"""What a mechanism makes of errors: its condition, and notes where it invites loss of digits."""
+"""Condition numbers of mechanisms, and notes on robots whose dynamics lose digits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ DIGITS = "of 16 digits"
 
 
 def test_condition_is_what_errors_grow_by() -> None:
-    """The worst force on top of the best one: errors grow by the condition number, never more."""
+    """The worst torque error is amplified by the condition number, random errors by less."""
     arm = zigzag(6)
     q, still = arm.neutral(), np.zeros(6)
     found = chasles.condition(arm, q)
@@ -44,7 +44,7 @@ def test_condition_is_what_errors_grow_by() -> None:
 
 
 def test_condition_of_closed_loops() -> None:
-    """One freedom is as well conditioned as can be; the tree that it is made of is not."""
+    """A four-bar has one degree of freedom and condition 1; that of its open tree is larger."""
     robot = four_bar()
     q = robot.assemble([0.7])
     assert chasles.condition(robot, q) == 1.0
@@ -75,7 +75,7 @@ MOMENTS = Symmetric(0.6, 0.65, 0.75, 0.03, -0.02, 0.01)
 
 
 def far(distance: float) -> chasles.Robot:
-    """A free body with a radius of gyration of 1 m, in a frame at some distance from it."""
+    """Return a free body with a radius of gyration of about 1 m, at a distance from its frame."""
     source = random_tree(1, 0, floating=True, fixed=False).model.source
     inertia = RigidInertia.from_center(1.0, Vector(tuple((distance * ASIDE).tolist())), MOMENTS)
     links = (replace(source.links[0], inertia=inertia),)
@@ -93,7 +93,7 @@ def test_far_frames_are_noted() -> None:
 
 
 def test_far_frames_lose_the_digits_they_say() -> None:
-    """The angular acceleration that a moment causes: errors grow as the square of the distance."""
+    """Errors of the angular acceleration due to a moment grow with the square of the distance."""
     errors = []
     push, moment = np.random.default_rng(2).normal(size=(2, 50, 3))
     for distance in (100.0, 1000.0):
@@ -107,7 +107,7 @@ def test_far_frames_lose_the_digits_they_say() -> None:
 
 
 def light_gimbal(mass: float) -> chasles.Robot:
-    """Two parallel axes in one place, with a small link between them."""
+    """Return a robot with two joints on the same axis, and a light link between them."""
     source = planar(2).model.source
     ring = RigidInertia.from_center(mass, Vector.zero(), Symmetric(mass, mass, mass, 0.0, 0.0, 0.0))
     links = tuple(replace(k, inertia=ring) if k.name == "link1" else k for k in source.links)
@@ -133,7 +133,7 @@ def test_built_in_robots_are_sound(name: str) -> None:
 
 
 def test_published_robots_are_hardly_ever_noted() -> None:
-    """Both as fixed and as floating; only those with centimetres for metres or the like."""
+    """Published URDF robots, with fixed or floating base, get no note about lost digits."""
     noted, loaded = {}, 0
     for path in sorted(FILES.glob("*/*/*.urdf")) + sorted(FILES.glob("*/*.urdf")):
         for floating in (False, True):
@@ -149,7 +149,7 @@ def test_published_robots_are_hardly_ever_noted() -> None:
 
 
 def test_maximal_dynamics_agrees_where_digits_are_kept() -> None:
-    """And where they are not, the two roads part by about as much as the note says."""
+    """For a very light link, results differ by about as much as the note predicts."""
     q, still, tau = np.array([0.3, 0.2]), np.zeros(2), np.array([1.0, 2.0])
     sound, light = (light_gimbal(mass) for mass in (1e-1, 1e-8))
     for robot, tolerance in ((sound, 1e-12), (light, 1e-6)):

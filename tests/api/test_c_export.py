@@ -1,4 +1,4 @@
-"""Exported C as a whole: files, names, warnings, its own test, stack, errors, the command."""
+"""Exported C: files, names, compiler warnings, self-test, stack, errors and the command."""
 
 import ctypes
 import os
@@ -37,7 +37,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-# What is written -------------------------------------------------------------------------------
+# Exported files --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("by", ["gcc", "clang"])
@@ -47,7 +47,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 def test_it_compiles_without_warnings_and_passes_its_test(
     tmp_path: Path, options: dict[str, Any], by: str
 ) -> None:
-    """Also with everything that may vary about it: frames, free bases, forces, time."""
+    """Frames, floating bases, forces, loops and prescribed motions are exported too."""
     compile_ = compiler(by)
     robots = {
         "arm": (chasles.robots.puma560(), FUNCTIONS, {"frame": "tool", "at": (0.1, 0.0, 0.2)}),
@@ -77,7 +77,7 @@ def test_it_compiles_without_warnings_and_passes_its_test(
 
 
 def test_every_function(tmp_path: Path) -> None:
-    """All of the table and all derivatives, of two links; those of closed loops, of a four-bar."""
+    """All functions and derivatives of an arm and all loop functions of a four-bar compile."""
     derived = [f"{f}_derivatives" for f in TABLE if len(spaces(f).outputs) == 1]
     arm, loop = chasles.robots.planar(2), chasles.robots.four_bar()
     chasles.export(arm, [*TABLE, *derived], tmp_path, frame="tip", prefix="arm")
@@ -105,7 +105,7 @@ def a_millionth(number: str) -> str:
 def test_its_test_fails_where_something_is_wrong(
     tmp_path: Path, pattern: str, change: Callable[[str], str]
 ) -> None:
-    """The stored results notice one change of the source."""
+    """The exported test detects a single change of the source."""
     puma(tmp_path, "inverse_dynamics")
     source = tmp_path / "puma560.c"
     before, name, after = source.read_text().partition("void puma560_inverse_dynamics(")
@@ -134,7 +134,7 @@ def test_it_needs_math_alone_and_allocates_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["-O2", "-O3", "-Os"])
 def test_stack_is_what_the_header_says(tmp_path: Path, level: str) -> None:
-    """gcc's own figures, of a function and what it calls, are below those of the header."""
+    """Stack usage reported by gcc, with called functions, is below that stated in the header."""
     functions = ("inverse_dynamics", "mass_matrix")
     for dtype in ("double", "float"):
         folder = puma(tmp_path / dtype, *functions, dtype=dtype, own_sine=True)
@@ -151,7 +151,7 @@ def test_stack_is_what_the_header_says(tmp_path: Path, level: str) -> None:
 
 
 def test_names(tmp_path: Path) -> None:
-    """Of a robot whose name is not a valid C identifier, and one that is told."""
+    """Names are valid if the robot's name is not a C identifier, and for a given prefix."""
     source = chasles.robots.planar(1).model.source
     odd = chasles.Robot(type(source)(**{**vars(source), "name": "2*/ armé\\ ??/"}))
     chasles.export(odd, "mass_matrix", tmp_path / "a")
@@ -189,7 +189,7 @@ def test_a_header_for_c_plus_plus(tmp_path: Path) -> None:
 
 
 def test_cortex_m(tmp_path: Path) -> None:
-    """The example for a Cortex-M4F: no warning, no arithmetic in double, and it is small."""
+    """The example for a Cortex-M4F compiles without warnings or double arithmetic and is small."""
     compile_ = compiler("arm-none-eabi-gcc")
     puma(tmp_path, "inverse_dynamics", dtype="float", own_sine=True)
     shutil.copy(EXAMPLE, tmp_path)
@@ -207,7 +207,7 @@ def test_cortex_m(tmp_path: Path) -> None:
 
 
 def test_the_example_in_plain_c(tmp_path: Path) -> None:
-    """Its torques are computed torque: the same as from Python."""
+    """Torques of the example equal those of computed-torque control in Python."""
     puma(tmp_path, "inverse_dynamics", dtype="float", own_sine=True)
     text = EXAMPLE.read_text().replace("int main(void)", "int forever(void);\nint forever(void)")
     (tmp_path / "main.c").write_text(text)
@@ -240,16 +240,10 @@ def test_bad_requests_are_refused_at_the_door(tmp_path: Path) -> None:
         (arm, [], {}, ValueError, "E-EXPORT-001"),
         (arm, "jacobian", {"frame": 3}, TypeError, "E-MODEL-033"),
         (arm, "mass_matrix", {"frame": "tool"}, ValueError, "E-EXPORT-005 mass_matrix"),
-        (
-            arm,
-            "jacobian",
-            {"frame": "E-MODEL-034|E-MODEL-038"},
-            ValueError,
-            "E-MODEL-034|E-MODEL-038",
-        ),
+        (arm, "jacobian", {"frame": "nowhere"}, ValueError, "E-MODEL-034 'nowhere'"),
         (arm, "mass_matrix", {"f_ext": {"tool": np.zeros(6)}}, ValueError, "E-EXPORT-005 f_ext"),
         (arm, "mass_matrix", {"dtype": "half"}, ValueError, "E-EXPORT-002 'double'"),
-        (arm, "mass_matrix", {"parameters": ["hand.mass"]}, ValueError, "E-MODEL-034|E-MODEL-038"),
+        (arm, "mass_matrix", {"parameters": ["hand.mass"]}, ValueError, "E-MODEL-038 'hand.mass'"),
         (loop, "forward_dynamics", {}, ValueError, "E-ROBOT-015 constrained_dynamics"),
     ):
         with raises(words, kind=error):
@@ -272,7 +266,7 @@ def test_files_that_are_there_stay(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_nothing(
     tmp_path: Path, made: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The third file does not fit: no file is left, nor a folder that was not there."""
+    """If the third file does not fit, no files are left, nor a folder that did not exist."""
     folder = tmp_path / "puma"
     if made:
         folder.mkdir()
@@ -319,7 +313,7 @@ def command(*arguments: str) -> Any:
 
 
 def test_command(tmp_path: Path) -> None:
-    """It writes what the function writes; the frame is the last one unless it is named."""
+    """The command writes the same files as the function; the default frame is the last one."""
     out = str(tmp_path / "puma")
     done = command("puma560", "--functions", ",".join(FUNCTIONS), "--dtype", "float", "-o", out)
     assert done.exit_code == 0, done.output
@@ -344,7 +338,7 @@ def test_command(tmp_path: Path) -> None:
             ("-f", "jacobian", "--at", "here"),
             "--at here: invalid point; use frame, world, or x,y,z",
         ),
-        (("-f", "jacobian", "--frame", "E-MODEL-034|E-MODEL-038"), "E-MODEL-034|E-MODEL-038"),
+        (("-f", "jacobian", "--frame", "nowhere"), "there is no frame 'nowhere'"),
         (("-f", "mass_matrix", "--axes", "world"), "E-EXPORT-005"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Exported C of robots with awkward names: it builds, and no two names meet."""
+"""Exported C of robots with awkward names compiles without name collisions."""
 
 import re
 from dataclasses import replace
@@ -38,7 +38,7 @@ NAMES = {
     LONG: "a_robot_with_a_very_long_name_a_robot_w_9941a77a",
     "panda": "panda",
 }
-"""Names of robots, and the prefixes of their functions."""
+"""Names of robots, and the prefixes of their exported functions."""
 
 
 def named(name: str) -> chasles.Robot:
@@ -60,7 +60,7 @@ def test_prefixes() -> None:
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name[:12]))
 def test_every_name_builds(name: str, tmp_path: Path) -> None:
-    """With the folder in the include path, as users of the library have it, and from C++."""
+    """The code compiles with its folder in the include path, and the header compiles as C++."""
     paths = chasles.export(named(name), "mass_matrix", tmp_path)
     prefix = NAMES[name]
     assert paths[0].name == f"{prefix}.h"
@@ -76,7 +76,7 @@ def test_every_name_builds(name: str, tmp_path: Path) -> None:
 
 
 def test_cmake_takes_every_prefix(tmp_path: Path) -> None:
-    """All of them as parts of one project, which configures: targets do not meet."""
+    """All exports can be parts of one CMake project without collisions of target names."""
     cmake = compiler("cmake")
     top = ["cmake_minimum_required(VERSION 3.10)", "project(all_of_them C)", "enable_testing()"]
     for k, name in enumerate(NAMES):
@@ -91,14 +91,14 @@ def test_cmake_takes_every_prefix(tmp_path: Path) -> None:
 
 
 def test_functions_of_a_library_do_not_meet() -> None:
-    """Functions, their batches and the tables of the test, for every function at once."""
+    """Names of functions, derivatives and batches differ if all functions are exported at once."""
     names = [*METHODS, *(f"{name}_derivatives" for name in METHODS)]
     every = [word for name in names for word in (name, f"{name}_batch")]
     assert len(every) == len(set(every))
 
 
 def test_arguments_do_not_meet(tmp_path: Path) -> None:
-    """Wrenches on frames whose names are the same in C, also with a number at their end."""
+    """Arguments have distinct names if names of frames are equal in C or end in a number."""
     arm = named("arm").model.source
     names = ("t", "t_5", "t~")
     robot = chasles.Robot(

@@ -1,4 +1,4 @@
-"""Inverse kinematics and velocity steps in C, compiled by gcc, against Python's answers."""
+"""Inverse kinematics and velocity steps in C, compiled by gcc, agree with Python."""
 
 import ctypes
 import itertools
@@ -20,7 +20,7 @@ NUMBERS = {"double": np.float64, "float": np.float32}
 
 
 def built(robot: chasles.Robot, names: Any, folder: Path, **options: Any) -> ctypes.CDLL:
-    """The library, by gcc without a warning; its own test passes."""
+    """Export and compile a library with gcc without warnings, and run its own test."""
     chasles.export(robot, names, folder, prefix="arm", **options)
     flags = [*STRICT, "-O1", "-ffp-contract=fast", "-fno-math-errno"]
     run(compiler(), *flags, "arm.c", "arm_test.c", "-o", "tried", "-lm", cwd=folder)
@@ -36,7 +36,7 @@ def pointer(a: np.ndarray) -> ctypes.c_void_p:
 def searched(
     library: ctypes.CDLL, goals: np.ndarray, q: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Postures, residuals, and numbers of steps, of the whole search in C."""
+    """Return positions, residuals and step counts of complete searches in C."""
     q, residual = q.copy(), np.full((len(goals), 2), np.nan, q.dtype)
     steps = np.empty(len(goals), int)
     for k, row in enumerate(goals):
@@ -45,13 +45,13 @@ def searched(
 
 
 def numbers(T: np.ndarray, dtype: type) -> np.ndarray:
-    """Poses as goals: the rotation by rows, then the position."""
+    """Return poses as goals: the rotation by rows, then the position."""
     flat = np.concatenate([T[:, :3, :3].reshape(-1, 9), T[:, :3, 3]], axis=1)
     return np.ascontiguousarray(flat, dtype)
 
 
 def test_the_whole_search_has_pythons_answers_on_1000_poses(tmp_path: Path) -> None:
-    """From a guess nearby, the same posture; from the neutral one, targets within limits."""
+    """C finds Python's solution from a guess nearby, and reaches the poses from the neutral one."""
     library = built(PUMA, "inverse_kinematics", tmp_path / "c", frame="tool", tries=64)
     rng = np.random.default_rng(0)
     q = PUMA.random(rng, size=1000)

@@ -1,4 +1,4 @@
-"""Time steps with contact in C, compiled by gcc, against those of Python."""
+"""Time steps with contact in C, compiled by gcc, agree with those in Python."""
 
 import ctypes
 import re
@@ -19,7 +19,7 @@ STEPPING = {"integrator": "time-stepping"}
 CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 FLAGS = (*STRICT, "-O1", "-ffp-contract=fast", "-fno-math-errno")
 QUICK = (*STRICT, "-O0")
-"""For long programs, which gcc compiles in half the time without optimisation."""
+"""Options for long programs, which gcc compiles in half the time without optimization."""
 
 BRICK = """<mujoco><worldbody><geom type="plane" size="5 5 1" friction="0.5"/>
 <body name="brick" pos="0 0 0.5"><freejoint/>
@@ -36,7 +36,7 @@ ARM = """<mujoco><compiler angle="radian"/><worldbody>
 
 
 class Built:
-    """An exported step as a library."""
+    """An exported time step, compiled as a library."""
 
     def __init__(
         self, robot: chasles.Robot, folder: Path, flags: tuple[str, ...] = FLAGS, **options: Any
@@ -52,7 +52,7 @@ class Built:
         self.effort = int(re.findall(r"(?:double|float) effort\[(\d+)\]", self.header)[0])
 
     def tested(self, *checks: str) -> bool:
-        """Its own test passes; checks: options of sanitizers."""
+        """Return True if the exported test passes; `checks` are options of sanitizers."""
         files = ("it.c" if checks else "it.o", "it_test.c", "-o", "tried", "-lm")
         run(compiler(), *self._flags, *checks, *files, cwd=self._folder)
         return "all agree" in run(self._folder / "tried").stdout
@@ -63,7 +63,7 @@ class Built:
 
 
 def compare(built: Built, trajectory: Any, *given: np.ndarray) -> np.ndarray:
-    """Each step in C from the state of Python's motion; returns the numbers of iterations."""
+    """Compare each step in C with Python's motion; return the numbers of iterations."""
     counts, time = [], np.zeros(1)
     touching, act = trajectory.touching, trajectory.act
     for k in range(len(trajectory.t) - 1):
@@ -76,7 +76,7 @@ def compare(built: Built, trajectory: Any, *given: np.ndarray) -> np.ndarray:
         after = [trajectory.q[k + 1], trajectory.qd[k + 1]]
         after += [] if act is None else [act[k + 1]]
         for mine, theirs in zip(states, after, strict=True):
-            # Contacts that are 1e4 times stiffer than masses amplify the rounding of a solve.
+            # Contact stiffness, 1e4 times the mass, amplifies the rounding of a linear solve.
             assert np.abs(mine - theirs).max() <= 1e-11 * max(np.abs(theirs).max(), 1.0), k
         theirs = touching.forces[k + 1].ravel()
         # A force is a velocity times a stiffness of 1e4 masses per step.
@@ -103,7 +103,7 @@ def test_a_quadruped_lands_and_stands_for_1000_steps(tmp_path: Path) -> None:
     counts = compare(built, motion)
     assert (counts > 0).all()
     assert counts.max() > 1
-    assert built.tested()  # sanitizers take long for so much code, and look at smaller steps below
+    assert built.tested()  # sanitizers are slow for so much code; smaller steps below use them
 
 
 def test_a_box_slides_turns_and_rests_for_1000_steps(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_limits_friction_actuators_and_activations(tmp_path: Path) -> None:
 
 
 def test_a_four_bar_lands_on_its_foot(tmp_path: Path) -> None:
-    """Loops are closed in C; the last number of effort shows how near a singularity is."""
+    """Loops are closed in C; the last entry of effort is 1 minus the loop margin."""
     robot = chasles.robots.four_bar()
     q = robot.assemble([0.6], robot.neutral())
     up, high = (0.0, 1.0, 0.0), robot.forward_kinematics(q, frame="coupler")[1, 3]
@@ -150,7 +150,7 @@ def test_a_four_bar_lands_on_its_foot(tmp_path: Path) -> None:
 
 
 def test_a_delta_robot_with_the_coordinates_of_its_neutral_posture(tmp_path: Path) -> None:
-    """Loops in space, dry friction and a controller; the neutral posture is closed."""
+    """Loops in space, dry friction and a controller agree; the neutral position is closed."""
     robot = chasles.robots.delta()
     hold = PDControl(20.0, 0.5, robot.neutral())
     motion = robot.simulate(

@@ -1,6 +1,6 @@
-"""Conversions to other libraries: Pinocchio and MuJoCo themselves agree through them.
+"""Conversions to conventions of other libraries agree with Pinocchio and MuJoCo themselves.
 
-Drake and ROS are held to their documented definitions, by differences of a motion in time.
+Drake and ROS are checked against their documented definitions, by finite differences in time.
 """
 
 import ast
@@ -43,7 +43,7 @@ def compiled(robot: chasles.Robot, function: str, *arrays: Any, **options: Any) 
 
 @dataclass(frozen=True)
 class States:
-    """Random states of a robot, by name of the argument."""
+    """Random states of a robot; the fields are named like the arguments of functions."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -56,7 +56,7 @@ def states(robot: chasles.Robot, size: tuple[int, ...] = (3,), seed: int = 7) ->
     return States(robot.random(rng, size=size), *rng.normal(size=(3, *size, robot.nv)))
 
 
-# The rows --------------------------------------------------------------------------------------
+# Tables of joint types -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", JOINTS)
@@ -87,11 +87,11 @@ def test_other_libraries_are_not_imported() -> None:
     }
 
 
-# There and back --------------------------------------------------------------------------------
+# Round trips -----------------------------------------------------------------------------------
 
 
 def possible(source: Description, library: str) -> Description:
-    """The mechanism with only joints that a library has."""
+    """Return a mechanism whose joints are replaced by types that a library has."""
     joints = []
     for joint in source.joints:
         kind = joint.kind if joint.kind in (*LIBRARIES[library], "fixed") else "revolute"
@@ -104,7 +104,7 @@ def possible(source: Description, library: str) -> Description:
 
 
 def tree_for(library: str, n: int = 12, seed: int = 4, **options: bool) -> chasles.Robot:
-    """A floating tree with every joint type that a library has, coordinates in random order."""
+    """Return a floating tree with all joint types of a library, and joints in random order."""
     source = possible(random_tree(n, seed, floating=True, **options).model.source, library)
     mixed = np.random.default_rng(seed).permutation(len(source.joints))
     robot = chasles.Robot(replace(source, joints=tuple(source.joints[k] for k in mixed)))
@@ -163,7 +163,7 @@ def test_power_energy_and_twist_do_not_change(library: str) -> None:
 
 
 def moved(robot: chasles.Robot, here: States, h: float) -> tuple[np.ndarray, np.ndarray]:
-    """Position and velocity a short time h later, to second order."""
+    """Return position and velocity after a short time h, to second order."""
     step = h * here.qd + 0.5 * h * h * here.qdd
     return compiled(robot, "integrate", here.q, step), here.qd + h * here.qdd
 
@@ -200,7 +200,7 @@ def test_a_robot_without_freedom() -> None:
 
 @dataclass(frozen=True)
 class Pair:
-    """A robot here and in Pinocchio."""
+    """A robot in chasles and in Pinocchio."""
 
     robot: chasles.Robot
     model: Any
@@ -241,14 +241,14 @@ def se3(X: Transform) -> Any:
 
 
 def built() -> Pair:
-    """A tree with every joint type of Pinocchio, made there joint by joint."""
+    """Return a tree with all joint types of Pinocchio, built there joint by joint."""
     robot = tree_for("Pinocchio", fixed=False)
     inertias = {link.name: link.inertia for link in robot.model.source.links}
     model, number = pin.Model(), {None: 0}
     armature: list[float] = []
 
     def add(joint: JointData) -> None:
-        """And what hangs on it: Pinocchio needs the joints of a branch together."""
+        """Add a joint and its descendants; Pinocchio needs the joints of a branch together."""
         kind = PINOCCHIO_JOINTS[joint.kind](np.array([*joint.axis]), joint)
         k = model.addJoint(number[joint.parent], kind, se3(joint.pose), joint.name)
         model.appendBodyToJoint(k, in_pinocchio(inertias[joint.child]), pin.SE3.Identity())
@@ -298,7 +298,7 @@ def test_pinocchio_dynamics(pair: Pair) -> None:
     x, v = view.to_position(here.q), view.to_velocity(here.q, here.qd)
     a = view.to_acceleration(here.q, here.qd, here.qdd)
     tau = view.to_effort(here.q, here.tau)
-    turned = turned_rotors(pair.robot, here.qd)  # which Pinocchio leaves out
+    turned = turned_rotors(pair.robot, here.qd)  # Pinocchio leaves these forces out
     efforts = compiled(pair.robot, "inverse_dynamics", here.q, here.qd, here.qdd) - turned
     accelerations = compiled(pair.robot, "forward_dynamics", here.q, here.qd, here.tau + turned)
     masses = compiled(pair.robot, "mass_matrix", here.q)
@@ -351,7 +351,7 @@ def test_pinocchio_momentum_and_external_forces(pair: Pair) -> None:
 
 
 def test_positions_integrate_alike(pair: Pair) -> None:
-    """The tangent spaces are the same: a step there is the step here."""
+    """Both libraries have the same tangent spaces, so equal steps give equal positions."""
     view, here = pair.view, states(pair.robot, ())
     x, v = view.to_position(here.q), view.to_velocity(here.q, here.qd)
     later = view.to_position(compiled(pair.robot, "integrate", here.q, here.qd))
@@ -401,7 +401,7 @@ EULER = ScipyRotation.from_euler("XYZ", [0.4, -0.7, 1.1]).as_matrix()  # MuJoCo'
 
 @dataclass(frozen=True)
 class Twin:
-    """A robot here and in MuJoCo."""
+    """A robot in chasles and in MuJoCo."""
 
     robot: chasles.Robot
     model: Any
@@ -425,7 +425,7 @@ def twin(request: pytest.FixtureRequest) -> Twin:
     tilted = Transform.from_pose(
         Matrix(tuple(map(tuple, EULER.tolist()))), Vector.of(0.3, 0.1, -0.2)
     )
-    joints = (  # not in the order of MuJoCo, which goes down each branch
+    joints = (  # not in MuJoCo's order, which follows each branch
         JointData("neck", "prismatic", "trunk", "head", at(-0.1, 0.2, 0.4), Vector.of(0.6, 0, 0.8)),
         JointData(
             "elbow", "continuous", "arm", "hand", at(0.0, 0.0, 0.5), Vector.of(0.0, 1.0, 0.0)
@@ -454,7 +454,7 @@ def test_mujoco_sizes_and_neutral(twin: Twin) -> None:
     neutral = twin.view.to_position(twin.robot.neutral())
     start = mujoco.MjData(twin.model).qpos.copy()
     if twin.view.nv == 11:
-        start[:3] -= PLACE  # a free body starts where the file has it
+        start[:3] -= PLACE  # a free body starts at its position in the file
     close(neutral, start, ROUNDING)
 
 
@@ -518,7 +518,7 @@ def test_mujoco_positions_move_with_the_velocities(twin: Twin) -> None:
 
 
 def hamilton(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of quaternions (w, x, y, z)."""
+    """Return the product of quaternions (w, x, y, z)."""
     A, B = (ScipyRotation.from_quat(np.roll(x / np.linalg.norm(x), -1)) for x in (a, b))
     product = np.roll((A * B).as_quat(), 1) * np.linalg.norm(a) * np.linalg.norm(b)
     sign = np.sign(a[0] * b[0] - a[1:] @ b[1:]) * np.sign(product[0])
@@ -542,7 +542,7 @@ def test_drake_free_joint_by_its_definition() -> None:
 
 
 def test_drake_planar_joint_by_its_definition() -> None:
-    """PlanarJoint: q = (x, y, theta) and v their rates, so forces and M are those of Lagrange."""
+    """PlanarJoint: q = (x, y, theta), and v is its rate, so forces and M are those of Lagrange."""
     robot = tree_for("Drake")
     name = next(name for name in robot.joints if robot.joint(name).kind == "planar")
     there, here, h = conventions.drake(robot, (name, *others(robot, name))), states(robot, ()), 1e-5
@@ -557,7 +557,7 @@ def others(robot: chasles.Robot, name: str) -> tuple[str, ...]:
     return tuple(other for other in robot.joints if other != name)
 
 
-# Joint orders, and what cannot be converted ------------------------------------------------------
+# Joint orders, and failed conversions ------------------------------------------------------------
 
 
 def test_order_and_the_name_of_the_base() -> None:
@@ -660,7 +660,7 @@ def test_quaternions_of_any_length_are_made_unit() -> None:
     close(np.linalg.norm(there.to_position(longer)[3:7]), 1.0, ROUNDING)
 
 
-# ROS, and states by name -------------------------------------------------------------------------
+# ROS, and states by joint name -------------------------------------------------------------------
 
 
 def test_states_by_name() -> None:
@@ -701,7 +701,7 @@ def test_named_joints_replace_a_default() -> None:
 
 
 class JointState:
-    """As sensor_msgs/JointState is for Python: attributes, empty where nothing is known."""
+    """Stand-in for sensor_msgs/JointState: attributes, with empty lists for unknown values."""
 
     def __init__(self, name: list[str], position: Any = (), velocity: Any = (), effort: Any = ()):
         self.name, self.position, self.velocity, self.effort = name, position, velocity, effort
@@ -746,7 +746,7 @@ def test_joint_states_of_many_moments_and_of_strangers() -> None:
 
 
 def test_poses() -> None:
-    """Near every half turn too, where three of the four ways to a quaternion fail."""
+    """Conversions are accurate near every half turn, where three of four formulas fail."""
     rng = np.random.default_rng(5)
     half = ScipyRotation.from_rotvec(np.pi * np.eye(3)).as_quat()
     turns = np.concatenate([rng.normal(size=(50, 4)), half, half + 1e-9, [[0, 0, 0, -1]]])

@@ -1,4 +1,4 @@
-"""Errors are data: every one has a code of its own, fields, and a line in docs/errors.md."""
+"""Every error has its own code and data fields, and is listed in docs/errors.md."""
 
 import ast
 import builtins
@@ -27,20 +27,20 @@ page = importlib.import_module("building.errors")
 
 
 PROTOCOL = {"AttributeError", "StopIteration", "KeyError", "AssertionError", "BrokenPipeError"}
-"""Errors that Python or the system asks for by their type."""
+"""Errors whose type is required by a protocol of Python or of the system."""
 
 APART = {f"formats/{name}.py" for name in ("mjcf_child", "xacro_child", "xacro_expressions")}
-"""Programs that run in a process of their own, without chasles; their words come back as data."""
+"""Programs that run in separate processes without chasles; their messages come back as data."""
 
 
 @cache
 def classes() -> list[type[ChaslesError]]:
-    """Every class of errors, of all modules."""
+    """Return all classes of errors, from all modules."""
     for found in pkgutil.walk_packages([str(ROOT)], "chasles."):
         if found.name.rpartition(".")[2] not in ("__main__", "mjcf_child", "xacro_child"):
             try:
                 importlib.import_module(found.name)
-            except ImportError:  # optional packages
+            except ImportError:  # an optional package is not installed
                 continue
     known: list[type[ChaslesError]] = [ChaslesError]
     for kind in known:
@@ -49,13 +49,13 @@ def classes() -> list[type[ChaslesError]]:
 
 
 def calls(path: Path) -> Iterator[ast.Call]:
-    """Every call that makes an exception, or gives a code to what makes one."""
+    """Yield all calls in a file."""
     return (node for node in nodes(path) if isinstance(node, ast.Call))
 
 
 @cache
 def nodes(path: Path) -> list[ast.AST]:
-    """Everything of a file that raises or calls."""
+    """Return all calls and raise statements of a file."""
     found = ast.walk(ast.parse(path.read_text("utf-8")))
     return [node for node in found if isinstance(node, ast.Call | ast.Raise)]
 
@@ -67,7 +67,7 @@ SOURCES = [p for p in sorted(ROOT.rglob("*.py")) if p.relative_to(ROOT).as_posix
 
 
 def test_every_error_has_a_literal_code() -> None:
-    """Or hands on the code that it is given."""
+    """The first argument of each error is a code, or a variable that contains one."""
     kinds = {kind.__name__ for kind in classes()}
     for path in SOURCES:
         for call in calls(path):
@@ -86,7 +86,7 @@ def test_no_code_stands_twice() -> None:
 
 
 def test_no_error_is_a_bare_built_in_one() -> None:
-    """A message belongs to a code; signals without a message, which a caller awaits, may be."""
+    """Messages need a code; only errors of protocols (`PROTOCOL`) may be plain built-in ones."""
     for path in SOURCES:
         for node in nodes(path):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):

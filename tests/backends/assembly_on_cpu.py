@@ -1,4 +1,4 @@
-"""PTX within CUDA C as C++: each instruction by its meaning in NVIDIA's manual."""
+"""Translate PTX within CUDA C to C++, with instructions as defined in NVIDIA's PTX manual."""
 
 import re
 
@@ -30,18 +30,18 @@ MEANINGS = {
     "ld.shared": "{0} = {1};",
     "st.shared": "{0} = {1};",
 }
-"""Instructions without their types. Rounding to nearest is the default of C++."""
+"""C++ statements of PTX instructions without their types. C++ rounds to nearest by default."""
 
 
 def translated(text: str) -> str:
-    """The text of a kernel with its `asm` statements in C++."""
+    """Return the text of a kernel with its `asm` statements translated to C++."""
     return re.sub(
         r"asm volatile\((.*?)\);", _statement, text.replace(HERE, "#define HERE"), flags=re.S
     )
 
 
 def _statement(found: re.Match[str]) -> str:
-    """One `asm` statement: its instructions, and at most one operand of C++."""
+    """Translate one `asm` statement, which has several instructions and at most one C++ operand."""
     body, _, operands = found[1].partition("::" if "::" in found[1] else " : ")
     named = re.search(r'"=?[fd]"\((\w+)\)', operands)
     lines = "".join(re.findall(r'"([^"]*)"', body)).replace("\\n", "")

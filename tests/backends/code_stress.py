@@ -1,8 +1,9 @@
-"""Trials that could end or stop the process, so they have their own: `python code_stress.py ...`.
+"""Trials that could crash or block the process. Run each in its own: `python code_stress.py ...`.
 
-`interrupts N` interrupts threaded calls N times, `compiling N` LLVM;
-`distinct N` and `equal N` make, call and drop N robots, and print how much memory and how many
-mappings there are before and after.
+- `interrupts N` interrupts threaded calls N times.
+- `compiling N` interrupts LLVM N times.
+- `distinct N` and `equal N` create, call and drop N robots, and print the memory and the number of
+  mappings before and after.
 """
 
 import ctypes
@@ -27,17 +28,17 @@ from chasles.backends.llvm.kernel import Kernel
 from chasles.robots import planar, puma560
 
 PATIENCE = 60.0
-"""Seconds after which a trial that does not go on is ended, with the stacks of all threads."""
+"""Time limit (s) for a trial without progress. The process then prints all stacks and exits."""
 
 
 # Interrupts ------------------------------------------------------------------------------------
 
 
 def interrupts(count: int) -> None:
-    """Interrupt a threaded call at a random moment, many times; no thread stays behind.
+    """Interrupt a threaded call at random times, and check that no thread stays behind.
 
-    Every hundredth time the result is filled with a mark right after the interrupt, and a thread
-    that still wrote would be seen. Another thread calls all the time, too.
+    After every hundredth interrupt, the result is filled with a marker value, so that a thread that
+    still writes is detected. Another thread calls the function all the time.
     """
     robot, rng = puma560(), np.random.default_rng(0)
     q, (qd, qdd) = robot.random(rng, size=256), rng.normal(size=(2, 256, 6))
@@ -79,7 +80,7 @@ def interrupts(count: int) -> None:
 
 
 def compiling(count: int) -> None:
-    """Interrupt LLVM while it links or frees code, N times; then another thread links."""
+    """Interrupt LLVM while it links or frees code, and check that other threads can link."""
     armed: list[None] = []
 
     def interrupt(*_: Any) -> None:
@@ -96,7 +97,7 @@ def compiling(count: int) -> None:
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         try:
             try:
-                armed.append(None)  # again and again: Python drops what comes in a finaliser
+                armed.append(None)  # repeat the signal; Python ignores exceptions in finalizers
                 signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 2.0 * takes), 7.0 * takes)
                 while True:
                     Kernel(artifact)
@@ -110,28 +111,29 @@ def compiling(count: int) -> None:
             beside.start()
             beside.join()
     signal.setitimer(signal.ITIMER_REAL, 0.0)
-    signal.signal(signal.SIGALRM, signal.SIG_IGN)  # one may still be on its way
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)  # a signal may still be pending
     called(planar(1).with_gravity([0.0, 0.0, -1.0]), 0.5)
     print(f"{count} interrupts of LLVM")
 
 
-# Robots that come and go -----------------------------------------------------------------------
+# Creating and dropping robots ------------------------------------------------------------------
 
 
 def holds() -> tuple[int, int]:
-    """Bytes of memory that this process holds, and how many mappings.
+    """Return the memory (bytes) and the number of mappings of this process.
 
-    Freed memory that the C library keeps for later is given back first: it is not held.
+    Freed memory that the C library keeps for reuse is returned to the system first, and is not
+    counted.
     """
     gc.collect()
-    with suppress(AttributeError):  # only glibc has it
+    with suppress(AttributeError):  # only glibc has this function
         ctypes.CDLL(None).malloc_trim(0)
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * mmap.PAGESIZE, Path("/proc/self/maps").read_text().count("\n")
 
 
 def called(robot: chasles.Robot, expected: float) -> None:
-    """Call a robot twice, by Python and by the fast entry."""
+    """Call a robot twice: first through Python, then through the fast entry."""
     q = np.zeros(1)
     for _ in range(2):
         assert robot.gravity_forces(q)[0] == expected
@@ -139,7 +141,7 @@ def called(robot: chasles.Robot, expected: float) -> None:
 
 
 def distinct(count: int) -> None:
-    """Robots that differ: each has machine code of its own."""
+    """Create robots that differ, so that each has its own machine code."""
     rod = planar(1)
 
     def make(k: int) -> None:
@@ -150,15 +152,15 @@ def distinct(count: int) -> None:
 
 
 def equal(count: int) -> None:
-    """Robots that are equal: they share their code."""
+    """Create equal robots, which share their machine code."""
     source = planar(1).with_gravity([0.0, 0.0, -1.0]).model.source
     _watched(lambda k: called(chasles.Robot(source), 0.5), count)
 
 
 def _watched(make: Callable[[int], None], count: int) -> None:
-    """Make robots; what the process holds after the first third, and after all.
+    """Create robots, and compare the memory after the first third with the memory at the end.
 
-    Before that LLVM, which compiles them, takes memory for itself.
+    The first third is a warm-up, because LLVM allocates memory for itself.
     """
     warm = max(count // 3, 60)
     for k in range(warm):

@@ -1,4 +1,4 @@
-"""Runs the text of a CUDA kernel on the CPU, a thread for each warp: what a GPU would compile."""
+"""Compile the text of a CUDA kernel as C++ and run it on the CPU, with one thread per warp."""
 
 import ctypes
 import itertools
@@ -107,10 +107,10 @@ COMPILER = ("g++", "-std=c++17", "-O0", "-ffp-contract=off", "-fPIC", "-pthread"
 
 
 def shared_library(text: str, folder: Path) -> ctypes.CDLL:
-    """A kernel's text, and what runs it, compiled by the host's C++ compiler.
+    """Compile a kernel's text and its runner with the host's C++ compiler, and load the library.
 
-    The shim is compiled once for all tests of a process, in the folder of their folders: it takes
-    longer than most kernels.
+    The shim is compiled once per test process, in the parent of the tests' folders, because this
+    takes longer than compiling most kernels.
     """
     shim = folder.parent / "shim.h"
     if not shim.exists():
@@ -124,7 +124,7 @@ def shared_library(text: str, folder: Path) -> ctypes.CDLL:
 
 
 class OnCPU:
-    """A kernel's text as a function of rows (or columns), compiled by the host's C++ compiler."""
+    """Kernel compiled by the host's C++ compiler, as a function of arrays in rows or columns."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class OnCPU:
         self._run = shared_library(text, folder).run
 
     def __call__(self, inputs: list[np.ndarray], *, columns: bool = False) -> list[np.ndarray]:
-        """The outputs of input rows; the arrays themselves may lie in columns."""
+        """Return the outputs for rows of inputs. `columns`: arrays are stored by columns."""
         count = len(inputs[0])
         outputs = [np.full((count, v.size), np.nan) for v in self.program.outputs]
         arrays = [
@@ -161,7 +161,7 @@ class OnCPU:
         return arrays[len(inputs) :]
 
     def launched(self, parameters: Sequence[int]) -> None:
-        """What a launch with such parameters does."""
+        """Run the kernel with the parameters of a launch."""
         count, never, *places = parameters
         assert never == -1
         pointers = (ctypes.c_void_p * (len(places) // 3))(*places[::3])

@@ -1,4 +1,4 @@
-"""CuPy as far as rollouts and searches ask for it, imitated by NumPy: arrays of their own type."""
+"""Imitate the part of CuPy that rollouts and searches use, with NumPy arrays of a separate type."""
 
 import ctypes
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from gpu_on_cpu import STREAM
 
 
 class Device(nullcontext):  # type: ignore[type-arg]
-    """The only one."""
+    """The only device."""
 
     id = 0
     attributes: ClassVar[dict[str, int]] = {"MultiProcessorCount": 2}
@@ -21,7 +21,7 @@ DEVICE = Device()
 
 
 class Array(np.ndarray):
-    """NumPy's array that says where it is as CuPy's do."""
+    """NumPy array that reports its location like a CuPy array."""
 
     device = DEVICE
 
@@ -59,7 +59,7 @@ def asnumpy(a: Array) -> np.ndarray:
 
 
 def made(function: Any) -> Any:
-    """A function of NumPy whose result is of the type of arrays here."""
+    """Wrap a NumPy function so that its result is an `Array`."""
     return lambda *given, **options: np.asarray(function(*given, **options)).view(Array)
 
 
@@ -68,7 +68,7 @@ NAMES = ("uint8", "int8", "int32", "int64", "uint64", "float64", "nan", "inf")
 
 
 def module() -> ModuleType:
-    """To be found in the place of CuPy."""
+    """Return a module that replaces CuPy in `sys.modules`."""
     package = ModuleType("cupy")
     cuda = SimpleNamespace(
         get_current_stream=lambda: SimpleNamespace(ptr=STREAM),

@@ -1,4 +1,4 @@
-"""Fast entries to try, every form of argument, and comparing a call with the Python path."""
+"""Fast entries, all forms of arguments, and comparisons of fast entries with the Python path."""
 
 import array
 import inspect
@@ -22,7 +22,7 @@ from chasles.robots import planar, puma560
 
 @dataclass(frozen=True)
 class Subject:
-    """A fast entry, the Python path beside it, and good arguments, one row a state."""
+    """A fast entry, the equivalent Python path, and valid arguments with one row per state."""
 
     entry: Callable[..., Any]
     python: Callable[..., Any]
@@ -31,7 +31,7 @@ class Subject:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the first result."""
+        """Shape of the first result."""
         return self.shapes[0]
 
     @property
@@ -39,30 +39,30 @@ class Subject:
         return self.inputs[0].dtype
 
     def some(self, *lead: int) -> list[np.ndarray]:
-        """Fresh arguments with a leading shape."""
+        """Return new arguments with the given leading shape."""
         count = int(np.prod(lead))
         rows = [np.resize(a, (count, *a.shape[1:])) if lead else a[0] for a in self.inputs]
         shapes = [(*lead, *a.shape[1:]) for a in self.inputs]
         return [np.array(r).reshape(shape) for r, shape in zip(rows, shapes, strict=True)]
 
     def room(self, *lead: int) -> Any:
-        """An array for the result (or a tuple, for several), filled with sevens."""
+        """Return an array for the result, or a tuple for several results, filled with sevens."""
         return self.out(lambda a: a, *lead)
 
     def out(self, make: Callable[[np.ndarray], Any], *lead: int) -> Any:
-        """The same in another form; where there are several results, each of them."""
+        """Return `room(*lead)` with `make` applied to each array."""
         good = [np.full((*lead, *shape), 7.0, self.dtype) for shape in self.shapes]
         return make(good[0]) if len(good) == 1 else tuple(map(make, good))
 
 
 def states(robot: chasles.Robot, function: str) -> list[np.ndarray]:
-    """Random arguments of a function, eight rows."""
+    """Return random arguments of a function, with eight rows."""
     names = inspect.signature(getattr(chasles.Robot, function)).parameters
     return list(state(robot, 1, 8))[: sum(n in ("q", "qd", "qdd", "tau") for n in names)]
 
 
 def _of_robot(robot: chasles.Robot, function: str) -> Subject:
-    """A method of a robot; the Python path is that of an equal one, without machine entries."""
+    """Return a robot's method, with the Python path of an equal robot without fast entries."""
     inputs = states(robot, function)
     found = getattr(robot, function)(*(a[0] for a in inputs))
     shapes = tuple(map(np.shape, found if isinstance(found, tuple) else (found,)))
@@ -73,14 +73,14 @@ def _of_robot(robot: chasles.Robot, function: str) -> Subject:
 
 
 def _python(compiled: Any) -> Any:
-    """The Python path of a compiled function, which has no other from now on."""
+    """Disable the fast entries of a compiled function and return its Python path."""
     for each in (compiled, compiled.single):
         vars(each)["fast"] = each.call
     return compiled.call
 
 
 def _of_compiled(robot: chasles.Robot, function: str, **options: Any) -> Subject:
-    """What `chasles.compile` gives, with parameters of the robot as the last arguments."""
+    """Return a result of `chasles.compile`, with robot parameters as the last arguments."""
     compiled = chasles.compile(robot, function, **options)
     inputs = states(robot, function)
     inputs += [np.stack([robot.parameter(name)] * 8) for name in options.get("parameters", ())]
@@ -107,10 +107,10 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
         planar(2), "gravity_forces", parameters=("link2.mass", "gravity")
     ),
 }
-"""One entry for each kind of argument and result."""
+"""One fast entry for each kind of argument and result."""
 
 SEVERAL = ("two results", "derivatives", "number among results")
-"""Those that have more than one result."""
+"""Subjects with more than one result."""
 
 
 @cache
@@ -126,7 +126,7 @@ _ABSENT = object()
 
 
 def outcome(function: Callable[..., Any], given: Sequence[Any], named: dict[str, Any]) -> Any:
-    """What a call does, as a value that can be compared: type, dtype, shape and bits, or error."""
+    """Return the outcome of a call as a comparable value: type, dtype, shape, bytes, or error."""
     try:
         found = function(*given, **named)
     except Exception as error:
@@ -147,7 +147,7 @@ def _described(found: Any) -> Any:
 
 
 def both(subject: Subject, given: Sequence[Any], named: dict[str, Any]) -> Any:
-    """The outcome of a call by the fast entry, after checking that the Python path has the same.
+    """Return the outcome of a call by the fast entry, checked against the Python path.
 
     Only `out` may change, and only if there is no error.
     """
@@ -168,7 +168,7 @@ def both(subject: Subject, given: Sequence[Any], named: dict[str, Any]) -> Any:
 
 
 def fails(found: Any, *kinds: type[Exception]) -> bool:
-    """Whether an outcome is an error (of one of the given kinds)."""
+    """Return True if an outcome is an error (of one of the given types, if any)."""
     return isinstance(found[0], type) and issubclass(found[0], kinds or Exception)
 
 
@@ -176,11 +176,11 @@ def fails(found: Any, *kinds: type[Exception]) -> bool:
 
 
 class Child(np.ndarray):
-    """An array of another type."""
+    """Array of a subclass."""
 
 
 class Impostor:
-    """Says it is an array, and fails when asked for its numbers."""
+    """Object with the attributes of an array that raises an error when it is converted."""
 
     ndim, shape, dtype = 1, (6,), np.dtype(float)
 
@@ -189,7 +189,7 @@ class Impostor:
 
 
 class Lender:
-    """Not an array, but has one."""
+    """Object that is not an array but provides the interface of one."""
 
     def __init__(self, a: np.ndarray) -> None:
         self.__array_interface__ = np.asarray(a).__array_interface__
@@ -197,33 +197,33 @@ class Lender:
 
 
 def unaligned(a: np.ndarray) -> np.ndarray:
-    """The same numbers at an odd address."""
+    """Return a copy of an array at an odd address."""
     buffer = bytearray(a.nbytes + 1)
     buffer[1:] = a.tobytes()
     return np.frombuffer(buffer, dtype=a.dtype, offset=1).reshape(a.shape)
 
 
 def spaced(a: np.ndarray) -> np.ndarray:
-    """The same numbers, with others between them."""
+    """Return a copy of an array with other values between its entries."""
     wide = np.full((*a.shape, 2), 7.0, a.dtype)
     wide[..., 0] = a
     return wide[..., 0]
 
 
 def swapped(a: np.ndarray) -> np.ndarray:
-    """The same numbers in the other byte order."""
+    """Return a copy of an array in the other byte order."""
     return a.astype(a.dtype.newbyteorder())
 
 
 def frozen(a: np.ndarray) -> np.ndarray:
-    """The same numbers, not to be written."""
+    """Return a read-only copy of an array."""
     b = a.copy()
     b.flags.writeable = False
     return b
 
 
 def mapped(a: np.ndarray) -> np.ndarray:
-    """The same numbers in mapped memory."""
+    """Return a copy of an array in mapped memory."""
     memory = mmap.mmap(-1, max(a.nbytes, 1))
     b = np.frombuffer(memory, dtype=a.dtype, count=a.size).reshape(a.shape)
     b[...] = a
@@ -231,7 +231,7 @@ def mapped(a: np.ndarray) -> np.ndarray:
 
 
 def renamed(a: np.ndarray) -> np.ndarray:
-    """The same numbers in a dtype that is equal but not the same object."""
+    """Return a view of an array with an equal dtype that is a different object."""
     return a.view(np.dtype(a.dtype, metadata={"made": "here"}))
 
 
@@ -253,7 +253,7 @@ LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "row of a larger one": lambda a: np.stack([a, a])[1],
     "broadcast": lambda a: np.broadcast_to(a, (3, *a.shape)),
 }
-"""The same numbers, differently in memory."""
+"""Memory layouts that leave the values of an array unchanged."""
 
 FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "list": lambda a: a.tolist(),
@@ -288,7 +288,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "large": lambda a: np.full_like(a, 1e38),
     "zero": np.zeros_like,
 }
-"""Other things in the place of an array."""
+"""Other objects in place of an array."""
 
 OUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "itself": lambda a: a,
@@ -317,4 +317,4 @@ OUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "word": lambda a: "abc",
     "all rows in one place": lambda a: as_strided(a, a.shape, (0,) * a.ndim),
 }
-"""Things to give as `out`, made from a good one."""
+"""Valid and invalid values for `out`, made from a valid array."""

@@ -1,8 +1,11 @@
-"""Trials that could end the process, so they have their own: `python entry_stress.py fuzz 1000000`.
+"""Trials that could crash the process. Run each in its own: `python entry_stress.py fuzz 1000000`.
 
-`fuzz N` calls fast entries with N random argument lists; `guard` puts arrays against forbidden
-memory; `untouchable` shows that the guard works; `collected` makes garbage of entries; `ended` has
-entries that outlive the interpreter; `probe` reads arrays at wrong offsets.
+- `fuzz N` calls fast entries with N random argument lists.
+- `guard` places arrays next to protected memory.
+- `untouchable` shows that the guard works.
+- `collected` makes entries part of collected garbage.
+- `ended` creates entries that outlive the interpreter.
+- `probe` reads arrays at wrong offsets.
 """
 
 import ctypes
@@ -27,17 +30,17 @@ from chasles.backends.llvm.code import Machine
 from chasles.robots import planar, puma560
 
 ROWS = 300
-"""States in the longest batch."""
+"""Number of states in the longest batch."""
 
 
 # Random argument lists -------------------------------------------------------------------------
 
 
 def fuzz(count: int) -> None:
-    """Many random argument lists; one in 50 is also run by the Python path.
+    """Call fast entries with many random argument lists; compare one in 50 with the Python path.
 
-    The things to give are made once and used over and over, so that their reference counts can be
-    compared, arguments alias each other, and no time goes into making them.
+    All arguments are created once and reused. Their reference counts can therefore be compared,
+    arguments alias each other, and no time is spent creating them.
     """
     rng, names = random.Random(1), list(SUBJECTS)
     pools = {name: _pool(subject(name)) for name in names}
@@ -68,26 +71,28 @@ def fuzz(count: int) -> None:
     print(f"references to None {drift:+d}")
     changed = [k for k, pair in enumerate(zip(after, before, strict=True)) if len(set(pair)) > 1]
     assert not changed, [(watched[k].shape, watched[k].dtype) for k in changed]
-    assert abs(drift) < 100 + count // 500  # NumPy's own messages lose a few
+    assert abs(drift) < 100 + count // 500  # NumPy's own error messages lose a few references
     assert grown < 4 * 2**20, "memory grows"
     assert 0.05 < errors / count < 0.7
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds; 0 where the system does not say."""
+    """Return the resident memory of this process (bytes), or 0 if the system does not report it."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * mmap.PAGESIZE if status.exists() else 0
 
 
 LEFT_OUT = ("generator", "array interface")
-"""One can be used up; with the other NumPy itself loses references to None."""
+"""Forms that are not used. A generator is exhausted by its first use. With the array interface,
+NumPy itself loses references to None.
+"""
 _LEADS = [(), (), (), (1,), (2,), (7,), (8,), (17,), (ROWS,), (2, 3), (0,)]
 _GOOD = 4
-"""How many good things each leading shape has, before the odd ones."""
+"""Number of valid values for each leading shape, which come before the others."""
 
 
 def _pool(subject: Subject) -> list[list[list[Any]]]:
-    """By leading shape, by place (arguments, then `out`): things to give, good ones first."""
+    """Return candidate values, valid ones first, by leading shape and place (arguments, `out`)."""
     pool = []
     for lead in _LEADS:
         places = []
@@ -101,7 +106,7 @@ def _pool(subject: Subject) -> list[list[list[Any]]]:
 
 
 def _draw(rng: random.Random, pool: list[list[list[Any]]]) -> tuple[list[Any], dict[str, Any]]:
-    """An argument list: good ones of one leading shape, any of one shape, or anything."""
+    """Draw an argument list: all valid with one leading shape, any of one shape, or any at all."""
     turn, lead = rng.random(), pool[int(rng.random() * len(pool))]
     if turn < 0.5:
         *given, out = (things[int(rng.random() * _GOOD)] for things in lead)
@@ -126,11 +131,11 @@ def _compare(name: str, given: list[Any], named: dict[str, Any]) -> None:
         raise AssertionError(f"{name}: {shapes} {sorted(named)}: {error}") from error
 
 
-# Nothing outside the arrays is touched ---------------------------------------------------------
+# Memory outside the arrays is not accessed -----------------------------------------------------
 
 
 class Guarded:
-    """Memory between two pages that must not be touched; arrays lie against either of them."""
+    """Memory between two protected pages. Arrays are placed next to one of them."""
 
     def __init__(self) -> None:
         self._kept: list[mmap.mmap] = []
@@ -138,7 +143,7 @@ class Guarded:
         self._protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
 
     def array(self, a: np.ndarray, *, end: bool) -> np.ndarray:
-        """A copy of an array that ends where (or begins after) forbidden memory."""
+        """Return a copy of an array that ends (`end`) or begins at a protected page."""
         page = mmap.PAGESIZE
         inner = -(-max(a.nbytes, 1) // page) * page
         memory = mmap.mmap(-1, inner + 2 * page)
@@ -153,7 +158,7 @@ class Guarded:
 
 
 def guard() -> None:
-    """Inputs and outputs against forbidden pages on both sides, for many sizes of batch."""
+    """Call functions with arrays next to protected pages on either side, for many batch sizes."""
     one, three, six, free = planar(1), planar(3), puma560(), tree(2, 4, floating=True)
     for robot, function in (
         (one, "inverse_dynamics"),
@@ -177,7 +182,7 @@ def guard() -> None:
 
 
 def _guarded(compiled: Any, kernels: list[Any], inputs: list[np.ndarray]) -> None:
-    """The entry, the Python path and narrower machines, on dense rows and on every second row."""
+    """Check the entry, the Python path and narrower machines on dense and on strided rows."""
     expected, name = compiled(*inputs), compiled.recipe.function
     for end in (True, False):
         memory = Guarded()
@@ -199,7 +204,7 @@ def _guarded(compiled: Any, kernels: list[Any], inputs: list[np.ndarray]) -> Non
 
 
 def untouchable() -> None:
-    """Reads one number too far: the guard must end the process."""
+    """Read one entry past the end of an array. The guard must end the process."""
     a = Guarded().array(np.zeros(6), end=True)
     print(as_strided(a, (7,))[6])
 
@@ -208,10 +213,10 @@ def untouchable() -> None:
 
 
 def collected() -> None:
-    """Garbage in which the entry goes last, while memory is being taken by others.
+    """Make entries part of collected garbage, while other objects reuse the freed memory.
 
-    CPython looks at an entry's method definition when it frees the entry: the definition must still
-    be there then, though the collector empties the objects of a cycle one by one.
+    CPython reads an entry's method definition when it frees the entry. The definition must still
+    exist then, although the collector clears the objects of a cycle one by one.
     """
     taken = []
 
@@ -241,7 +246,7 @@ def collected() -> None:
 
 
 class Late:
-    """Calls an entry when it is itself taken away, which may be after everything else."""
+    """Object that calls an entry when it is destroyed, possibly after everything else."""
 
     def __init__(self, entry: Any) -> None:
         self.entry, self.q = entry, np.zeros(2)
@@ -250,16 +255,16 @@ class Late:
     def __del__(self) -> None:
         for given in (self.q, self.q[None]):
             assert self.entry(given).tobytes() == self.expected.tobytes()
-        self.entry([0.0, 0.0])  # by Python, or what is left of it: at most an ignored error
+        self.entry([0.0, 0.0])  # calls the remaining Python path; at worst, an exception is ignored
 
 
 def ended() -> None:
-    """Entries in every place that the interpreter takes apart when it ends, early and late."""
+    """Keep entries in all places that the interpreter clears when it exits, early and late."""
     robot = planar(2)
     robot.mass_matrix(np.zeros(2))
     ring: list[Any] = [robot, Late(robot.mass_matrix)]
     ring.append(ring)
-    hidden = np.array([Late(robot.mass_matrix)], dtype=object)  # the collector does not look here
+    hidden = np.array([Late(robot.mass_matrix)], dtype=object)  # not traversed by the collector
     globals().update(kept_robot=robot, kept_late=Late(robot.mass_matrix), kept_ring=ring)
     sys.kept = [Late(robot.function("mass_matrix").fast), hidden]  # type: ignore[attr-defined]
     sys.modules["kept"] = Late(robot.mass_matrix)  # type: ignore[assignment]
@@ -270,7 +275,7 @@ def ended() -> None:
 
 
 def probe() -> None:
-    """Offsets that are not those of this Python: noticed, every one, without a crash."""
+    """Check that wrong offsets for this Python are all detected, without a crash."""
     assert objects._probe()
     for name in ("DATA", "RANK", "SHAPE", "STRIDES", "DESCR", "FLAGS", "TYPE", "ORDER", "CALL"):
         right = getattr(objects, name)

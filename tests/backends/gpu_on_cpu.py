@@ -1,4 +1,4 @@
-"""A GPU that is imitated: its arrays are NumPy's, its kernels what `cuda_on_cpu` makes of them."""
+"""Imitated GPU: arrays are NumPy arrays, and kernels are compiled for the CPU (`cuda_on_cpu`)."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,11 +16,11 @@ from chasles.backends.cuda.layout import Look
 from chasles.expr import Program
 
 STREAM, DEVICE = 7, None
-"""A device without a number, as PyTorch says of the processor."""
+"""Stream and device of all launches. The device has no index, as for PyTorch's CPU."""
 
 
 class OnNumPy:
-    """NumPy's arrays as if they were on a GPU."""
+    """Library of NumPy arrays that are treated as arrays on a GPU."""
 
     device, stream = DEVICE, STREAM
 
@@ -44,7 +44,7 @@ class OnNumPy:
 
 
 class Imitation:
-    """What stands for loaded kernels: notes its launches, and does on the CPU what they ask."""
+    """Loaded kernel that records its launches and runs them on the CPU."""
 
     pointer = 0x1234
 
@@ -60,9 +60,12 @@ class Imitation:
 def imitated(
     program: Program, dtype: str, folder: Path, monkeypatch: pytest.MonkeyPatch, form: Form = "rows"
 ) -> tuple[cuda.Kernel, Imitation]:
-    """A kernel that runs on the CPU, in a form for rows (and "columns" for others)."""
+    """Return a kernel that runs on the CPU, and the imitation that receives its launches for rows.
+
+    Rows are processed in the given form, and other layouts in the form "columns".
+    """
     made = [OnCPU(program, dtype, each, folder, cuda_tiles.ROOM) for each in ("columns", form)]
-    monkeypatch.setattr(cuda, "FEW", 0)  # or states would have to be many
+    monkeypatch.setattr(cuda, "FEW", 0)  # use the kernels for many states in small batches, too
 
     def built(_: str, layout: Layout) -> Built:
         rows = layout == "rows"

@@ -1,4 +1,4 @@
-"""Runs the text of a kernel that repeats a step on the CPU, one thread after the other."""
+"""Run the text of a kernel that repeats a step on the CPU, one thread after the other."""
 
 import ctypes
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ extern "C" void run(long long count, long long steps, long long every, real** ar
 
 
 class LoopOnCPU:
-    """The kernel's text, compiled by the host's C++ compiler."""
+    """Kernel of the form "loop", compiled by the host's C++ compiler."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class LoopOnCPU:
         self._run = shared_library(text, folder).run
 
     def launched(self, parameters: Sequence[int]) -> None:
-        """What a launch with such parameters does."""
+        """Run the kernel with the parameters of a launch."""
         _launched(self._run, parameters)
 
     def __call__(self, arrays: Sequence[np.ndarray], count: int, steps: int, every: int) -> None:

@@ -1,9 +1,9 @@
-"""Mistakes planted in generated code, which the checked mode must find.
+"""Plant errors in generated code, which the checked mode must detect.
 
     CHASLES_CHECKED=1 python tests/backends/planted.py
 
-Each is one replacement in the text of a module, and a call that runs it. They end the process, so
-each has its own.
+Each error consists of one replacement in the text of a module and a call that runs the changed
+code. Detected errors end the process, so each runs in its own process.
 """
 
 import os
@@ -94,11 +94,11 @@ PLANTED: dict[str, tuple[str, str, Callable[[], Any]]] = {
         lambda: _often(STATES[:5]),
     ),
 }
-"""A pattern in the text of a module, what comes in its place, and a call that runs into it."""
+"""Patterns in the text of a module, their replacements, and calls that run the code, by name."""
 
 
 def planted(name: str) -> None:
-    """Plant a mistake, and run its call."""
+    """Plant an error and run its call."""
     pattern, mistake, call = PLANTED[name]
     found, right = 0, checked.instrumented
 
@@ -114,7 +114,7 @@ def planted(name: str) -> None:
 
 
 def main() -> None:
-    """Each mistake in a process, whose first message is printed; then all calls without one."""
+    """Run each error in a process and print its first message; then run all calls unchanged."""
     for name in PLANTED:
         reading, writing = os.pipe()
         child = os.fork()
@@ -134,5 +134,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.environ["CHASLES_CACHE"] = os.devnull  # no code of others, and none for others
+    os.environ["CHASLES_CACHE"] = os.devnull  # do not share compiled code with other processes
     main()

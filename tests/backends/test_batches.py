@@ -1,4 +1,4 @@
-"""Empty batches, robots without freedoms, NaN among good states, threads and processes."""
+"""Empty batches, robots without degrees of freedom, NaN among valid states, threads, processes."""
 
 import concurrent.futures
 import multiprocessing
@@ -17,7 +17,7 @@ from chasles.robots import puma560, random_tree
 ROBOT = puma560()
 
 
-# No states, no freedoms ------------------------------------------------------------------------
+# Empty batches and robots without degrees of freedom -------------------------------------------
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -39,7 +39,7 @@ def test_empty_batches(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_robot_without_freedoms(target: str) -> None:
-    """All functions have a result, for one state and for many."""
+    """Functions of a robot without degrees of freedom return results, for one state and many."""
     still = ROBOT.lock(dict.fromkeys(ROBOT.joints, 0.3))
     run = runner(still, target)
     pose = ROBOT.forward_kinematics(np.full(6, 0.3), frame="tool")
@@ -88,7 +88,7 @@ def test_a_compiled_function_survives_pickling(target: str) -> None:
 
 
 def test_a_robot_survives_pickling() -> None:
-    """Before and after it has compiled something; options and mimic joints come along."""
+    """A robot can be pickled before and after compiling, with its options and mimic joints."""
     robot = random_tree(6, 3, mimics=True)
     states = state(robot, 2, 4)
     early = pickle.loads(pickle.dumps(robot))
@@ -103,7 +103,7 @@ def test_a_robot_survives_pickling() -> None:
 
 
 def test_another_process_has_the_same_bits() -> None:
-    """The robot, its method, and a compiled function go there; the results come back."""
+    """Robots, methods and compiled functions give bitwise identical results in another process."""
     q, qd, qdd = state(ROBOT, 3, 9)
     tau = ROBOT.inverse_dynamics(q, qd, qdd)
     compiled = chasles.compile(ROBOT, "mass_matrix")
@@ -121,7 +121,7 @@ def test_another_process_has_the_same_bits() -> None:
 
 
 def test_threads_share_a_robot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight threads start at once on a robot that has compiled nothing: each function, once."""
+    """Eight threads start at once on a new robot, and each function is compiled only once."""
     robot, made, begin = chasles.Robot(ROBOT.model.source), [], Compiled.__init__
 
     def counted(self: Compiled, recipe: Recipe, *rest: Any) -> None:

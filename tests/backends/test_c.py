@@ -1,4 +1,4 @@
-"""C against the interpreter: every operation, any program, sines to the last bits, any batch."""
+"""Compare C code with the interpreter: all operations, random programs, sines, and batches."""
 
 import itertools
 import re
@@ -24,7 +24,7 @@ CONTRACTED = {"contracted": FAST, "not contracted": ("-O2", "-ffp-contract=off")
 
 
 def truth(program: Program, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    """Every row by the interpreter."""
+    """Evaluate every row with the interpreter."""
     names = [v.name for v in program.inputs]
     count = len(inputs[0])
     found = [
@@ -54,7 +54,7 @@ def test_spelling_has_every_operation() -> None:
 
 @pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
 def test_literals_are_exact(number: Number, tmp_path: Path) -> None:
-    """Numbers of any size come back with all bits, as constant results."""
+    """Constants of all magnitudes are printed as literals without rounding errors."""
     values = np.concatenate(
         [np.random.default_rng(0).normal(size=20), [0.1, 1e-30, -1e30, 1e-42, 3.0]]
     )
@@ -74,7 +74,7 @@ def test_literals_are_exact(number: Number, tmp_path: Path) -> None:
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(programs(EXACT), st.integers(3, 80), st.integers(1, 40))
 def test_exact_operations(tmp_path: Path, program: Program, longest: int, count: int) -> None:
-    """Without fused products, any cut into functions has the interpreter's values exactly."""
+    """Without fused multiply-add, C code split at any length equals the interpreter exactly."""
     inputs = rows(program, count, longest)
 
     def plainly(given: Program, *, fuse: bool, longest: int) -> lowering.Lowered:
@@ -96,7 +96,7 @@ def test_exact_operations(tmp_path: Path, program: Program, longest: int, count:
 def test_dynamics_of_a_tree(
     number: Number, own_sine: bool, longest: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Joints of many types, in one function and in parts; batches of every remainder."""
+    """Inverse dynamics is correct in one function and in parts, for batches of any remainder."""
     robot = tree(5, 3)
     traced = chasles.compile(robot, "inverse_dynamics", backend="interpret").program
     q, qd, qdd = state(robot, 1, 33)
@@ -111,7 +111,7 @@ def test_dynamics_of_a_tree(
 
 
 def test_large_results_are_computed_one_by_one(tmp_path: Path) -> None:
-    """A batch whose columns do not fit the stack calls the function of one state."""
+    """A batch whose columns exceed the stack limit calls the function for single states."""
     robot = chasles.robots.planar(3)
     traced = chasles.compile(robot, "mass_matrix", backend="interpret").program
     q = robot.random(0, size=21)
@@ -128,7 +128,7 @@ def test_large_results_are_computed_one_by_one(tmp_path: Path) -> None:
 @needs_long_double
 @pytest.mark.parametrize("way", CONTRACTED)
 def test_sine_and_cosine(way: str, tmp_path: Path) -> None:
-    """Within 2 ulp of the exact values, however near to zero they are, of every size."""
+    """Sine and cosine are accurate to 2 ulp for angles of all magnitudes, even near their zeros."""
     native = Native(program("sin", pair=True), tmp_path, *CONTRACTED[way], own_sine=True)
     for x in angles().values():
         with np.errstate(all="ignore"):
@@ -143,7 +143,10 @@ def test_sine_and_cosine(way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", CONTRACTED)
 def test_sine_and_cosine_in_single_precision(way: str, tmp_path: Path) -> None:
-    """Within 2 ulp of float up to the limit and beyond; the reference is double precision."""
+    """Sine and cosine are accurate to 2 ulp of float32 below and above the limit.
+
+    The reference is double precision.
+    """
     native = Native(
         program("sin", pair=True), tmp_path, *CONTRACTED[way], number=FLOAT, own_sine=True
     )
@@ -158,7 +161,7 @@ def test_sine_and_cosine_in_single_precision(way: str, tmp_path: Path) -> None:
 
 
 def test_one_large_angle_changes_no_other_state(tmp_path: Path) -> None:
-    """What is no angle gives NaN in its own state; a large angle is right."""
+    """A large or nonfinite angle changes no other state. Large angles give accurate values."""
     native = Native(program("sin", pair=True), tmp_path, *FAST, own_sine=True)
     x = np.random.default_rng(2).uniform(-3.0, 3.0, 20)
     plain = native.batch(x[:, None])[0]
@@ -173,11 +176,11 @@ def test_one_large_angle_changes_no_other_state(tmp_path: Path) -> None:
         np.testing.assert_allclose(found[others], plain[others], rtol=5e-16)
 
 
-# What compilers make of it ---------------------------------------------------------------------
+# Compiler output -------------------------------------------------------------------------------
 
 
 def test_batches_are_vectorised(tmp_path: Path) -> None:
-    """The loop over lanes of a whole arm, sines included, has become vector code."""
+    """The loop over lanes of a whole arm, including sines, is vectorized by the compiler."""
     robot = chasles.robots.puma560()
     Native(chasles.compile(robot, "inverse_dynamics", backend="interpret").program, tmp_path)
     done = run(

@@ -1,4 +1,4 @@
-"""Compiled code on disk: used when it can be trusted, made again when not, never an error."""
+"""Compiled code on disk is used if it can be trusted and replaced otherwise, without errors."""
 
 import concurrent.futures
 import errno
@@ -40,14 +40,14 @@ INTERFACE = planar(1).function("gravity_forces").interface
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own, not there yet."""
+    """Return the path of a separate cache folder, which does not exist yet."""
     place = tmp_path / "cache"
     monkeypatch.setenv("CHASLES_CACHE", str(place))
     return place
 
 
 def forget() -> None:
-    """As in a new process: nothing is traced, and nothing loaded."""
+    """Forget all traced programs and loaded code, as in a new process."""
     llvm.forget()
     compiled._TRACED.clear()
 
@@ -59,7 +59,7 @@ def nothing_loaded() -> None:
 
 @pytest.fixture
 def traces(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The functions that were traced since the test began."""
+    """Return a list of the functions that were traced since the test began."""
     found: list[str] = []
     original = compiled.runnable
 
@@ -72,7 +72,7 @@ def traces(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def use() -> None:
-    """What a user sees of the cache, in a process that has loaded nothing: right numbers."""
+    """Check that the robot computes correct values in a process that has loaded nothing."""
     forget()
     assert np.array_equal(planar(1).gravity_forces(Q), TORQUE)
 
@@ -82,7 +82,7 @@ def files(folder: Path) -> list[str]:
 
 
 def entry(folder: Path) -> Path:
-    """The file of the one entry there is, after it was made."""
+    """Create an entry and return the path of its file."""
     use()
     (found,) = folder.glob("*.code")
     return found
@@ -122,7 +122,7 @@ def test_a_file_in_another_folder_or_with_another_comment_is_a_hit(
         forget()
         robot = chasles.load(path)
         assert np.array_equal(robot.gravity_forces(Q), TORQUE)
-        assert traces == ["gravity_forces"]  # once
+        assert traces == ["gravity_forces"]  # traced only once
         assert robot.joint(robot.joints[0]).where.startswith(f"{path}:")
 
 
@@ -141,7 +141,7 @@ def test_an_artifact_survives_as_bytes(folder: Path) -> None:
 
 
 def test_the_folder_and_its_entries_are_private(folder: Path) -> None:
-    """Whatever the process allows others by default."""
+    """The folder and its entries are private for any `umask` of the process."""
     usual = os.umask(0)
     try:
         made = entry(folder)
@@ -220,7 +220,7 @@ def test_any_other_content_is_noticed(folder: Path) -> None:
     ids=repr,
 )
 def test_a_header_that_says_nothing_is_noticed(folder: Path, body: bytes) -> None:
-    """Even with the right digest."""
+    """A malformed header is detected, even if its digest is correct."""
     import hashlib
 
     path = entry(folder)
@@ -245,7 +245,7 @@ def test_a_damaged_entry_is_made_again(folder: Path, traces: list[str], size: in
 
 
 def untrusted(traces: list[str]) -> bool:
-    """Whether a new robot traces its function in spite of the cache; its numbers are right."""
+    """Return True if a new robot traces its function despite the cache. Check its values."""
     before = len(traces)
     use()
     return len(traces) == before + 1
@@ -298,12 +298,12 @@ def test_an_entry_open_to_others(folder: Path, traces: list[str], mode: int) -> 
     path.chmod(mode)
     assert cache.load(path.stem) is None
     assert untrusted(traces)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600  # the new one
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600  # the new entry
     assert not untrusted(traces)
 
 
 def test_a_linked_entry(folder: Path, traces: list[str], tmp_path: Path) -> None:
-    """It is not followed, neither to read nor to write."""
+    """A symbolic link in place of an entry is not followed, neither to read nor to write."""
     path = entry(folder)
     target = tmp_path / "elsewhere"
     path.rename(target)
@@ -329,7 +329,7 @@ def test_a_linked_folder(folder: Path, traces: list[str], tmp_path: Path) -> Non
 def test_a_linked_parent_is_no_trouble(
     folder: Path, traces: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A home folder is often a link."""
+    """Symbolic links in the path to the cache folder are allowed, as in many home folders."""
     (tmp_path / "home").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "home", target_is_directory=True)
     monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "link" / "cache"))
@@ -338,12 +338,12 @@ def test_a_linked_parent_is_no_trouble(
 
 
 def descriptors() -> int:
-    """How many files this process has open."""
+    """Return the number of open files of this process."""
     return len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
 
 
 def test_something_else_in_the_place_of_an_entry(folder: Path, traces: list[str]) -> None:
-    """A folder, a pipe: ignored, without waiting and without keeping anything open."""
+    """A folder or pipe in place of an entry is ignored. Nothing blocks, and no file stays open."""
     path = entry(folder)
     path.unlink()
     path.mkdir()
@@ -357,7 +357,7 @@ def test_something_else_in_the_place_of_an_entry(folder: Path, traces: list[str]
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(cache.load, path.stem)
         done, _ = concurrent.futures.wait([waiting], timeout=5.0)
-        if not done:  # let it go on
+        if not done:  # let the other thread continue
             os.close(os.open(path, os.O_WRONLY))
     assert done, "a pipe was waited for"
     assert waiting.result() is None
@@ -379,11 +379,11 @@ def test_a_file_in_the_place_of_a_parent(
     assert untrusted(traces)
 
 
-# Writing that fails ----------------------------------------------------------------------------
+# Failed writes ---------------------------------------------------------------------------------
 
 
 class Full(io.FileIO):
-    """A file on a full disk: takes a few bytes, then no more."""
+    """File on a full disk, which accepts a few bytes and then raises an error."""
 
     def write(self, data: Any) -> int:
         if self.tell():
@@ -415,7 +415,7 @@ def _full(buffered: bool) -> Callable[..., Any]:
 def test_a_full_disk(
     folder: Path, traces: list[str], monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    """Nothing is left behind, nothing is said; when there is room again, it is kept."""
+    """A full disk leaves no file and raises no error. Entries are saved once there is space."""
     folder.mkdir(mode=0o700)
     with monkeypatch.context() as patch:
         if when == "renaming":
@@ -432,7 +432,7 @@ def test_a_full_disk(
 
 
 def test_a_read_only_disk(folder: Path, traces: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is there is used; what is not there is not kept."""
+    """On a read-only disk, existing entries are used, and new entries are not saved."""
     use()
     original = os.open
 
@@ -465,11 +465,11 @@ def test_a_folder_that_may_not_be_written(folder: Path, traces: list[str]) -> No
     assert len(files(folder)) == 1
 
 
-# Age and order ---------------------------------------------------------------------------------
+# Age and size ----------------------------------------------------------------------------------
 
 
 def small(k: int, size: int = 1000) -> Artifact:
-    """An artifact whose entry takes about `size` bytes (its code is never run)."""
+    """Return an artifact whose entry takes about `size` bytes. Its code is never run."""
     return Artifact(INTERFACE, "float64", k, 1, bytes(size))
 
 
@@ -480,7 +480,7 @@ def test_the_oldest_entries_go_first(folder: Path, monkeypatch: pytest.MonkeyPat
         os.utime(folder / f"entry{k}.code", (now - 100 + k, now - 100 + k))
     size = (folder / "entry0.code").stat().st_size
     (folder / "notes.txt").write_text("not an entry" * 1000)
-    assert cache.load("entry0") == small(0)  # which counts as a use
+    assert cache.load("entry0") == small(0)  # counts as a use
     monkeypatch.setattr(cache, "LIMIT", 4 * size + size // 2)
     assert cache.save("entry5", small(5))
     left = [name for name, _, _ in cache.entries()]
@@ -512,7 +512,7 @@ def test_entries_and_clear(folder: Path) -> None:
 
 
 def test_what_is_not_an_entry_stays(folder: Path) -> None:
-    """A folder may hold other files, also with the suffix of entries."""
+    """Other files in the folder are kept, even with the suffix of entries."""
     assert cache.save("entry", small(0))
     (folder / "report.code").write_text("mine")
     (folder / "x.123.abc.tmp").write_text("another program's")
@@ -532,7 +532,7 @@ def test_clear_goes_on_past_what_it_cannot_remove(
     def unlink(path: str, **place: Any) -> None:
         if path == "entry1.code":
             raise PermissionError(errno.EPERM, "Operation not permitted")
-        if path == "entry2.code":  # another process is faster
+        if path == "entry2.code":  # another process removes the file first
             remove(path, **place)
         remove(path, **place)
 
@@ -544,7 +544,7 @@ def test_clear_goes_on_past_what_it_cannot_remove(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 def test_what_a_killed_writer_left_is_collected(folder: Path) -> None:
-    """By the next process that writes; what a living writer holds stays."""
+    """The next process that writes removes temporary files of killed processes only."""
     assert cache.save("entry", small(0))
     living, descriptor = writing.begun(folder)
     pid = os.fork()
@@ -565,7 +565,7 @@ def test_what_a_killed_writer_left_is_collected(folder: Path) -> None:
 def test_an_interrupt_leaves_no_file_open(
     folder: Path, monkeypatch: pytest.MonkeyPatch, opened: int
 ) -> None:
-    """One comes after the folder or the entry was opened; it is raised when both are closed."""
+    """An interrupt after the folder or the entry was opened is raised once both are closed."""
     robot = planar(1)
     robot.gravity_forces(Q)
     name, opens, open_it = cache.entries()[0][0], [], os.open
@@ -597,12 +597,12 @@ def test_saving_again_replaces(folder: Path) -> None:
 
 
 class Stop(Exception):
-    """Raised once the key is known: nothing needs to be compiled."""
+    """Exception raised when the key is known, so that nothing is compiled."""
 
 
 @pytest.fixture
 def name_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """The name of the entry that a function of a robot would have."""
+    """Return a function that gives the name of the cache entry for a function of a robot."""
     found: list[str] = []
 
     def load(name: str) -> None:
@@ -621,7 +621,7 @@ def name_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
 
 
 def variants() -> Iterator[tuple[str, chasles.Robot, dict[str, Any]]]:
-    """Functions of robots no two of which may share code."""
+    """Functions of robots. No two of them may share code."""
     source = puma560().model.source
     link, joint = source.links[3], source.joints[3]
     heavier = replace(link, inertia=replace(link.inertia, m=link.inertia.m * (1.0 + 1e-15)))
@@ -667,7 +667,7 @@ def test_every_choice_has_its_own_entry(name_of: Callable[..., str]) -> None:
 def test_other_machines_have_their_own_entries(
     name_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another processor, compiler, Python, or chasles."""
+    """The processor, the compiler, Python's object layout and chasles are part of the key."""
     host = llvm.Machine.host()
     names = [name_of(puma560())]
     for machine in (
@@ -730,15 +730,15 @@ def finish(process: Any) -> list[str]:
 
 
 def test_the_next_process_needs_no_trace(folder: Path) -> None:
-    """Whatever its hash seed is."""
+    """A new process uses the cached program, whatever its hash seed is."""
     bits = TORQUE.tobytes().hex()
     assert finish(start(folder, PYTHONHASHSEED="1")) == ["traced", bits]
     assert finish(start(folder, PYTHONHASHSEED="2")) == [bits]
-    assert len(files(folder)) == 2  # the program, and what all fast entries share
+    assert len(files(folder)) == 2  # one for the program, and one shared by all fast entries
 
 
 def test_processes_at_once(folder: Path) -> None:
-    """All start together on an empty cache; all are right, and whole entries are left."""
+    """Processes that start at once on an empty cache are correct and leave complete entries."""
     when = time.time() + 2.0
     processes = [start(folder, when) for _ in range(4)]
     assert {finish(process)[-1] for process in processes} == {TORQUE.tobytes().hex()}
@@ -749,7 +749,7 @@ def test_processes_at_once(folder: Path) -> None:
 
 
 def test_readers_and_writers_at_once(folder: Path) -> None:
-    """An entry is there whole, or not at all, while others write, read, clear and list."""
+    """An entry is complete or absent, while other threads write, read and list entries."""
     good, over = [small(k, 200_000) for k in range(2)], threading.Event()
     cache.save("entry", good[0])
 
@@ -773,7 +773,7 @@ def test_readers_and_writers_at_once(folder: Path) -> None:
 
 
 def test_another_version_of_chasles_has_other_entries(tmp_path: Path) -> None:
-    """Any change of any source file, a new file, or another name for one."""
+    """The digest depends on the contents, the existence and the name of each source file."""
     copy = tmp_path / "chasles"
     root = Path(chasles.__file__).parent
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -796,7 +796,7 @@ def test_another_version_of_chasles_has_other_entries(tmp_path: Path) -> None:
 
 
 def test_vectors_are_printed_whole() -> None:
-    """Keys are made of `repr`: it must not round or shorten."""
+    """Keys are made with `repr`, which must not round values or shorten arrays."""
     x = 0.1 + 1e-17 * 3
     for value in (Vector.of(x, 1e-300, -0.0), planar(40).model.source):
         assert "..." not in repr(value)

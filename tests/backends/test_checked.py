@@ -1,4 +1,4 @@
-"""`CHASLES_CHECKED=1`: generated code that leaves its arrays is stopped, and says where."""
+"""`CHASLES_CHECKED=1`: an out-of-bounds access in generated code aborts with a message."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from chasles.robots import planar
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, list[str]]:
-    """What became of calls with mistakes planted in their code."""
+    """Return the results of calls with errors planted in their code."""
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("planted.py"))],
         env=os.environ | {"CHASLES_CHECKED": "1"},
@@ -31,7 +31,7 @@ def told() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mistake_is_found(name: str, told: dict[str, list[str]]) -> None:
-    """Loops over steps, records and rows, workspaces, kernels, and the fast entry."""
+    """Errors in loops over steps, records and rows, workspaces, kernels and entries are found."""
     killed, message = told[name]
     assert message.startswith("chasles: out-of-bounds access in @")
     assert killed == "True"
@@ -42,7 +42,7 @@ def test_the_same_calls_without_mistakes_run(told: dict[str, list[str]]) -> None
 
 
 def test_the_mode_is_off_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code is then built, loaded and called without it."""
+    """Code is built, loaded and called without the checked mode by default."""
     assert not checked.ON
     for name in ("instrumented", "symbols", "ends"):
         monkeypatch.delattr(checked, name)

@@ -1,4 +1,4 @@
-"""How arrays reach kernels of a GPU, on one that is imitated: layouts, copies, errors, launches."""
+"""Passing arrays to GPU kernels, on an imitated GPU: layouts, copies, errors and launches."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def right(*arrays: np.ndarray) -> np.ndarray:
 
 
 def test_layouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
-    """Rows, columns, gaps and shared arrays are used in place; only strange strides are copied."""
+    """Rows, columns, gaps and shared arrays are used in place. Only other strides are copied."""
     kernel, _ = imitated(INVERSE.program, dtype, tmp_path, monkeypatch)
     tolerance = 1e-12 if dtype == "float64" else 1e-5
     q, qd, qdd = states(5, 4, dtype=dtype)
@@ -70,7 +70,7 @@ def test_results_in_columns_where_the_arrays_are(
 
 
 def test_few_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to some number, rows go to the kernel that takes any strides."""
+    """Batches of up to FEW states use the kernel that accepts any strides."""
     kernel, for_rows = imitated(INVERSE.program, "float64", tmp_path, monkeypatch)
     monkeypatch.setattr(cuda, "FEW", 5)
     for count, launches in ((5, 0), (6, 1)):
@@ -82,7 +82,7 @@ def test_few_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("room", [cuda_tiles.ROOM, 0])
 def test_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
-    """Any strides, also of results for which a kernel has no room and that it gives as columns."""
+    """`out` may have any strides, even if the kernel has no space for rows and writes columns."""
     monkeypatch.setattr(cuda_tiles, "ROOM", room)
     compiled = chasles.compile(ROBOT, "mass_matrix")
     kernel, _ = imitated(compiled.program, "float64", tmp_path, monkeypatch)
@@ -116,7 +116,7 @@ def test_results_over_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One warp a block until there are many; as many blocks as the states need."""
+    """A block has one warp until there are many states. The blocks cover all states."""
     kernel, function = imitated(INVERSE.program, "float64", tmp_path, monkeypatch, "direct")
     function.run = lambda _: None
     for count in (1, 33, 128 * 1024 - 1, 128 * 1024 + 1):

@@ -1,4 +1,4 @@
-"""CUDA kernels compiled for an H200 by NVIDIA's compiler, which needs no GPU: what it reports."""
+"""CUDA kernels compiled for an H200 by NVIDIA's compiler, which needs no GPU, and its reports."""
 
 import sys
 from typing import Any
@@ -31,7 +31,7 @@ def program_of(robot: chasles.Robot, function: str, **options: Any) -> Program:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_function_of_an_arm(function: str) -> None:
-    """It compiles, and keeps all that it needs in registers, but for the longest."""
+    """Every function of an arm compiles within the shared memory and spills no registers."""
     program = program_of(ARM, function)
     built = cuda_build.build(program, "float32", "sm_90", "rows")
     assert 0 < built.registers <= cuda_build.MOST
@@ -55,14 +55,14 @@ def test_every_function_of_an_arm(function: str) -> None:
 def test_spilled_bytes(
     robot: chasles.Robot, function: str, dtype: str, most: int, layout: Any
 ) -> None:
-    """Bytes of a thread that find no register; for long programs they are few beside the rest."""
+    """Long programs spill only a few bytes per thread."""
     built = cuda_build.build(program_of(robot, function), dtype, "sm_90", layout)
     assert built.spilled <= most
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_120"])
 def test_other_architectures(architecture: str) -> None:
-    """Older GPUs have no copy engine and newer ones other registers; all compile."""
+    """Kernels compile for older GPUs without bulk asynchronous copies, and for newer GPUs."""
     program = program_of(QUADRUPED, "inverse_dynamics")
     for layout in ("rows", "strided"):
         built = cuda_build.build(program, "float32", architecture, layout)
@@ -75,7 +75,7 @@ def test_spreading() -> None:
 
 
 def test_the_report_comes_again() -> None:
-    """The same text compiled once more: no answer from a cache, which would have no report."""
+    """Compiling a text again runs the compiler again, because a cached result has no report."""
     made = [cuda_driver.compile(spreading("float32"), "sm_90") for _ in range(2)]
     assert made[0].registers == made[1].registers > 0
 
@@ -84,7 +84,10 @@ def test_the_report_comes_again() -> None:
 def test_cuts_are_for_many_spilled_values(
     monkeypatch: pytest.MonkeyPatch, share: float, times: int
 ) -> None:
-    """One compiler takes minutes for a text with cuts, and few values would be saved."""
+    """A program is compiled a second time, with cuts, only if many values are spilled.
+
+    The compiler can take minutes for a text with cuts, and would save few values.
+    """
     program, texts = program_of(QUADRUPED, "mass_matrix"), []
 
     def compiled(text: str, _: str) -> cuda_driver.Compiled:

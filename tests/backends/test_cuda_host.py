@@ -1,4 +1,4 @@
-"""Rows of the host's memory sent to a GPU and back; CuPy and the kernel's launch are imitated."""
+"""Arrays in host memory sent to a GPU and back, with an imitated CuPy and imitated launches."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +13,7 @@ from chasles.robots import planar, quadruped
 
 
 class Array(np.ndarray):
-    """What is asked of CuPy's arrays, as strict as they are."""
+    """The part of CuPy's arrays that is used here, with the same restrictions."""
 
     def set(self, given: np.ndarray) -> None:
         assert type(given) is np.ndarray
@@ -32,7 +32,7 @@ class Array(np.ndarray):
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """The shapes that were sent, one list for all."""
+    """Return a list that collects the shapes of all arrays that are sent."""
     shapes: list[tuple[int, ...]] = []
 
     def empty(shape: tuple[int, ...], dtype: Any) -> Array:
@@ -44,7 +44,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
 
 def kernel(function: Any) -> cuda.Kernel:
-    """A kernel of the GPU whose launches the CPU does."""
+    """Return a GPU kernel whose launches run on the CPU."""
     made = cuda.Kernel(function.interface, function.recipe.dtype, lambda *_: None)  # type: ignore[arg-type,return-value]
 
     def launch(name: str, arrays: Any, out: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Steps that iterate, in CUDA C: the text run by the host's C++ compiler, beside machine code."""
+"""Iterative steps in CUDA C, compiled as C++ for the CPU and compared with machine code."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ from chasles.robots import quadruped
 STEPS, EVERY = 7, 3
 PROGRAMS = ("begin", "refine", "rescue", "end")
 QUICK = 2
-"""Fewer iterations than in a simulation, so that some states are rescued."""
+"""Number of iterations, fewer than in a simulation, so that some states are rescued."""
 
 RUN = """
 extern "C" void run(long long count, long long steps, long long every, real** arrays,
@@ -34,7 +34,7 @@ extern "C" void run(long long count, long long steps, long long every, real** ar
 
 @pytest.fixture(scope="module")
 def step() -> Stepped:
-    """A quadruped that falls on two of its feet."""
+    """Return the step of a quadruped that falls on two of its feet."""
     robot = quadruped()
     feet = [name for name in robot.frames if "foot" in name][:2]
     law = contact.Rigid(friction=0.7)
@@ -43,13 +43,13 @@ def step() -> Stepped:
 
 
 def given(step: Stepped, dtype: str, count: int = 5) -> tuple[list[Any], list[Any], list[Any]]:
-    """States above the ground and in it, torques and times, and records."""
+    """Return states above and below the ground, torques and times, and arrays for records."""
     rng, model = np.random.default_rng(3), step.model
     q = np.tile([1.0, *np.zeros(model.nq - 1)], (count, 1)) + 0.1 * rng.normal(size=(count, 1))
     q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
     feet = [pair.body.frame for pair in step.scene.pairs]
     places = quadruped().forward_kinematics(q, frame=feet[0])[:, 2, 3]
-    q[:, 6] += np.linspace(-0.01, 0.03, count) - places  # the ball has 0.02 m
+    q[:, 6] += np.linspace(-0.01, 0.03, count) - places  # the balls have a radius of 0.02 m
     sizes = [v.size for v in step.steps.inputs]
     states = [q, rng.normal(size=(count, model.nv))]
     states += [np.zeros((count, size)) for size in sizes[2:4]]
@@ -65,10 +65,10 @@ def given(step: Stepped, dtype: str, count: int = 5) -> tuple[list[Any], list[An
 def test_as_machine_code(
     step: Stepped, dtype: str, tolerance: float, target: str, tmp_path: Path
 ) -> None:
-    """Every record of states, also with a last one that comes early.
+    """The kernel's records are those of machine code, also if the last record comes early.
 
-    The text has the operations of the machine code, so only sines of another library differ, by
-    the last digit; the equations of contact may lose four digits of these, in each type.
+    Both perform the same operations, so only the last digits of the sines differ. The contact
+    equations may lose four more digits in each data type.
     """
     programs = [step.program(name, dtype) for name in PROGRAMS]
     states, controls, records = given(step, dtype)

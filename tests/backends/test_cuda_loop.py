@@ -1,4 +1,4 @@
-"""A step repeated by one kernel: its text run on the CPU, and what NVIDIA's compiler says of it."""
+"""Kernels that repeat a step, run on the CPU, and reports of NVIDIA's compiler."""
 
 import sys
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def step_of(robot: chasles.Robot, method: str = "semi-implicit", control: Any = 
 
 
 def repeated(program: Program, states: Any, controls: Any) -> list[np.ndarray]:
-    """The same by the interpreter, one step after the other: the records of each state."""
+    """Return the records of each state, computed step by step with the interpreter."""
     kernel = compile(program, "interpret")
     states, count = [np.array(a) for a in states], len(states[0])
     records: list[list[np.ndarray]] = [[] for _ in states]
@@ -46,7 +46,7 @@ def repeated(program: Program, states: Any, controls: Any) -> list[np.ndarray]:
 
 
 def drawn(program: Program, count: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """States and controls, these for each robot and step, or shared."""
+    """Return states, and controls that are shared or given for each robot and step."""
     rng = np.random.default_rng(3)
     variables = program.inputs
     states = [rng.uniform(-1.0, 1.0, (count, v.size)) for v in variables[: len(program.outputs)]]
@@ -70,7 +70,7 @@ CASES: dict[str, Callable[[], Program]] = {
 
 @cache
 def traced_case(name: str) -> Program:
-    """The program of a case."""
+    """Return the traced program of a case."""
     return CASES[name]()
 
 
@@ -82,9 +82,9 @@ CREWS = [None, Size(1, 12), Size(2, 9), Size(4, 30)]
     pairwise(CASES, ["float64", "float32"], [False, True], CREWS),
 )
 def test_steps(case: str, dtype: str, columns: bool, crew: Size | None, tmp_path: Path) -> None:
-    """Records in rows or columns, of several robots, as the interpreter's one by one.
+    """Records of several robots in rows or columns agree with those of the interpreter.
 
-    float32: seven steps of a state known to 6e-8, through dynamics that lose two or three digits.
+    In float32, a state is known to 6e-8, and the dynamics of seven steps lose two or three digits.
     """
     program, count = traced_case(case), 3
     states, controls = drawn(program, count)
@@ -96,7 +96,7 @@ def test_steps(case: str, dtype: str, columns: bool, crew: Size | None, tmp_path
         np.array(a, dtype, order="F" if columns else "C")
         for a in ([a[:, None] for a in states] + controls + records)
     ]
-    crews = 2 if columns and crew else 1  # the last of which has no robot
+    crews = 2 if columns and crew else 1  # the last crew has no robot
     kernel = LoopOnCPU(program, dtype, tmp_path, cuts=columns, crew=crew, crews=crews)
     kernel(arrays, count, STEPS, EVERY)
     for got, right in zip(
@@ -107,7 +107,7 @@ def test_steps(case: str, dtype: str, columns: bool, crew: Size | None, tmp_path
 
 @pytest.mark.parametrize("crew", CREWS)
 def test_angles_far_away(crew: Size | None, tmp_path: Path) -> None:
-    """A joint that has turned half a million times, and moves on from there."""
+    """A joint that has turned half a million times continues correctly from there."""
     program = traced_case("arm")
     states, controls = drawn(program, 2)
     states[0][1, 3] = 3e6
@@ -122,7 +122,7 @@ def test_angles_far_away(crew: Size | None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("crew", CREWS)
 def test_states_that_pass_through_swap_or_are_set(crew: Size | None, tmp_path: Path) -> None:
-    """Registers are not overwritten too early: a and b change places, c stays, d becomes 4."""
+    """Registers are not overwritten too early: a and b are swapped, c stays, and d becomes 4."""
     arena = Arena(RULES)
     a, b, c = (arena.input("x", k) for k in range(3))
     inputs = [Variable("x", (4,)), Variable("u", (1,))]

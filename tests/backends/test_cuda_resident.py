@@ -1,6 +1,6 @@
-"""The machine code that takes arrays on a GPU, with a driver that is imitated on the processor.
+"""Machine code that receives GPU arrays, with a driver imitated on the CPU.
 
-Arrays are PyTorch's of the processor, and an imitation of CuPy's; what is launched runs here.
+Arrays are CPU tensors of PyTorch and arrays of an imitated CuPy. Launches run on the CPU.
 """
 
 import ctypes
@@ -34,11 +34,11 @@ CURRENT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 LOADED: list[Code] = []
-"""Machine code is not freed."""
+"""Loaded machine code, which is never freed."""
 
 
 class Driver:
-    """Runs a function of the processor for what is launched."""
+    """Driver that runs a function on the CPU for each launch."""
 
     def __init__(self, function: str) -> None:
         self.compiled = chasles.compile(ROBOT, function)
@@ -88,7 +88,7 @@ def turned(like: Any, *shape: int) -> Any:
 
 
 class Kind(NamedTuple):
-    """A library: how arrays are made and read, its kind of memory, and its stream."""
+    """An array library: functions that make and read arrays, kind of memory, and stream."""
 
     library: Library
     make: Callable[[np.ndarray], Any]
@@ -122,7 +122,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 class Slow(Exception):
-    """The Python path was taken."""
+    """Exception raised when the Python path is taken."""
 
 
 def slow(*arguments: Any, **named: Any) -> Any:
@@ -178,13 +178,13 @@ def test_several_results(kind: Kind) -> None:
 
 
 def columns(a: np.ndarray) -> np.ndarray:
-    """The same array with the states last in memory."""
+    """Return a copy of an array in which the states are last in memory."""
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(a, 0, -1)), -1, 0)
 
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "ltdl_factors"])
 def test_columns(kind: Kind, function: str) -> None:
-    """All inputs or some; results are in columns where the library makes such, or as they are."""
+    """All or some inputs may be in columns. Results are then in columns if possible."""
     made, driver = prepared(kind, function)
     count = len(driver.compiled.interface.inputs)
     arrays = state(ROBOT, 1, 7)[:count]
@@ -205,7 +205,7 @@ def test_columns(kind: Kind, function: str) -> None:
     assert {launch[3] for launch in driver.launches} == {300}
     launched = len(driver.launches)
     wrong = tuple(kind.make(columns(np.zeros_like(b))) for b in rights)
-    with pytest.raises(Slow):  # what is prepared for rows writes rows
+    with pytest.raises(Slow):  # launches prepared for rows cannot write columns
         made.call(*(kind.make(a) for a in arrays), out=wrong if len(wrong) > 1 else wrong[0])
     wide = [kind.make(np.asfortranarray(np.zeros((14, *a.shape[1:]))))[::2] for a in arrays]
     with pytest.raises(Slow):
@@ -214,7 +214,7 @@ def test_columns(kind: Kind, function: str) -> None:
 
 
 def test_numbers(kind: Kind) -> None:
-    """A result without axes is left to the Python path, unless it is there already."""
+    """A result without axes is computed by the Python path unless `out` is given."""
     made, _ = prepared(kind, "kinetic_energy")
     q, qd, _ = state(ROBOT, 1, 3)
     assert np.array_equal(
@@ -229,7 +229,7 @@ def test_numbers(kind: Kind) -> None:
 
 
 def test_the_python_path(kind: Kind) -> None:
-    """For all that a launch was not prepared for; nothing is launched then."""
+    """The Python path handles all calls for which no launch was prepared."""
     made, driver = prepared(kind)
     q, qd, qdd = (kind.make(a) for a in state(ROBOT, 1, 5))
     single = kind.make(state(ROBOT, 1, 5)[0].astype("float32"))
@@ -250,7 +250,7 @@ def test_the_python_path(kind: Kind) -> None:
         (None, None, None),
         (kind.make(np.zeros((1001, 2))),) * 3,
     ]
-    if kind.library is CUPY:  # there is room for the sizes of eight axes
+    if kind.library is CUPY:  # at most eight axes are supported
         cases.append((kind.make(np.zeros((1,) * 9 + (2,))),) * 3)
     for arguments in cases:
         with pytest.raises(Slow):
@@ -280,7 +280,7 @@ def test_the_python_path(kind: Kind) -> None:
 
 
 def test_overlaps(kind: Kind) -> None:
-    """A result that shares memory with an argument is left to the Python path."""
+    """If `out` shares memory with an argument, the Python path handles the call."""
     made, driver = prepared(kind)
     memory = kind.make(np.zeros(100))
     q, qd, qdd = (memory[10 * k : 10 * k + 10].reshape(5, 2) for k in range(3))
@@ -293,7 +293,7 @@ def test_overlaps(kind: Kind) -> None:
 
 
 def test_a_refused_launch(kind: Kind) -> None:
-    """The Python path launches again, and says what the driver says."""
+    """If the driver refuses a launch, the Python path launches again and reports the error."""
     made, driver = prepared(kind)
     driver.status = 700
     arrays = [kind.make(a) for a in state(ROBOT, 1, 5)]
@@ -303,7 +303,7 @@ def test_a_refused_launch(kind: Kind) -> None:
 
 
 def test_references(kind: Kind) -> None:
-    """None is lost or gained, whatever way a call takes."""
+    """Calls neither lose nor gain references, whichever path they take."""
     made, _ = prepared(kind)
     arrays = [kind.make(a) for a in state(ROBOT, 1, 5)]
     out, other = kind.make(np.zeros((5, 2))), kind.make(np.zeros((5, 3)))
@@ -324,7 +324,7 @@ def test_references(kind: Kind) -> None:
 
 
 def test_no_memory_for_results(kind: Kind) -> None:
-    """The library's own error; what was made before is dropped."""
+    """The library's own error is raised, and results that were already made are freed."""
     driver, made = Driver("ltdl_factors"), list[Any]()
 
     def short(like: Any, *shape: int) -> Any:
@@ -357,7 +357,7 @@ def test_it_goes_with_its_owner(kind: Kind) -> None:
 
 @pytest.mark.skipif(not TORCH.read, reason="this PyTorch has no exchange interface of DLPack")
 def test_tensors_that_are_more_than_numbers() -> None:
-    """Recorded, mapped, negated when read, or differentiated forward."""
+    """Tensors with gradients, vmap, lazy negation or forward derivatives use the Python path."""
     made, driver = prepared(KINDS["torch"])
     q, qd, qdd = (torch.from_numpy(a) for a in state(ROBOT, 1, 5))
     right = ROBOT.inverse_dynamics(q.numpy(), qd.numpy(), qdd.numpy())
@@ -389,7 +389,7 @@ def test_tensors_that_are_more_than_numbers() -> None:
 
 
 def test_learning(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plan is asked for once for each range of sizes; none where one launch is not enough."""
+    """A plan is requested once per range of batch sizes, and none if one launch is not enough."""
     function, driver, asked = (
         chasles.compile(planar(2), "inverse_dynamics"),
         Driver("gravity_forces"),

@@ -1,6 +1,6 @@
-"""Rollouts of CuPy's arrays on a GPU that is imitated: kernels run as C++, CuPy is NumPy.
+"""Rollouts of CuPy arrays on an imitated GPU: kernels are compiled as C++, and CuPy is NumPy.
 
-What is right is the CPU's own rollout, in machine code that shares nothing with CUDA's text.
+The reference is a rollout on the CPU, in machine code that shares nothing with the CUDA text.
 """
 
 import sys
@@ -32,7 +32,7 @@ LAUNCHES: list[tuple[Any, Any, int]] = []
 
 
 class Loaded:
-    """A kernel in the place of one that the driver has loaded."""
+    """Kernel that replaces one loaded by the driver."""
 
     def __init__(self, kernel: LoopOnCPU | OnCPU) -> None:
         self.kernel = kernel
@@ -45,7 +45,7 @@ class Loaded:
 
 @pytest.fixture(autouse=True)
 def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No driver, no CuPy: kernels are compiled for the CPU when they are asked for."""
+    """Replace the driver and CuPy: kernels are compiled for the CPU on request."""
     kernels: dict[bytes, LoopOnCPU | OnCPU] = {}
 
     def build(program: Any, dtype: str, target: str, layout: str) -> Built:
@@ -100,7 +100,7 @@ FORCES: dict[str, Any] = {
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("forces", FORCES)
 def test_as_on_the_cpu(forces: str, order: str) -> None:
-    """A hundred steps, from arrays in rows or columns: one launch, the same to 1e-12."""
+    """A hundred steps from arrays in rows or columns take one launch and agree with the CPU."""
     q, qd = start(ARM, 3, 4)
     tau = FORCES[forces]
     options: dict[str, Any] = {"dt": 1e-3, "steps": 100, "every": 30, "start": 0.7}
@@ -123,7 +123,7 @@ def test_a_floating_base_by_every_method(method: str) -> None:
 
 
 def test_contacts() -> None:
-    """A rod that swings onto soft ground: the states of its surface go round with q and qd."""
+    """A rod swings onto soft ground. The contact states are integrated with q and qd."""
     law = contact.SoftContact(contact.SoftSurface(2e3, 20.0), contact.SoftFriction(0.5, 2e3, 20.0))
     pair = contact.Pair(contact.Point(ARM.frames[-1]), contact.Plane(point=(0.0, 0.0, -0.2)), law)
     q, qd = np.array([[-0.3, -0.1], [0.4, 0.2]]), np.zeros(2)
@@ -141,14 +141,14 @@ def test_contacts() -> None:
 
 
 def test_single_precision() -> None:
-    """Each of the steps rounds to 6e-8 of a state, and what was rounded grows with the motion."""
+    """Each step in float32 rounds the state to 6e-8, and the motion amplifies these errors."""
     q, qd = (a.astype("float32").astype(float) for a in start(ARM, 5))
     right = ARM.rollout(q, qd, dt=1e-3, steps=100)
     same(ARM.rollout(*there(q, qd, dtype="float32"), dt=1e-3, steps=100), right, 1e-5, "float32")
 
 
 def test_time_is_accurate_after_many_steps() -> None:
-    """A joint that follows the time in float32; t + h + h ... would be off by 2e-3 in the end."""
+    """A joint follows the time in float32. Summing t + h + h ... would give an error of 2e-3."""
     robot = planar(1).with_gravity((0.0, 0.0, 0.0))
     options: dict[str, Any] = {"dt": 1e-3, "steps": 200_000, "every": 200_000}
 
@@ -160,7 +160,7 @@ def test_time_is_accurate_after_many_steps() -> None:
 
 
 def test_layout_of_records() -> None:
-    """In columns where states are; leading axes are taken apart again without a copy."""
+    """Records are in columns if states are, and leading axes are restored without a copy."""
     q, qd = start(ARM, 6)
     rows = ARM.rollout(*there(q, qd), dt=1e-3, steps=4)
     assert rows.q.flags.c_contiguous
@@ -170,7 +170,7 @@ def test_layout_of_records() -> None:
 
 
 def test_shapes() -> None:
-    """One state, a state shared by all, no states, and many: blocks of more warps."""
+    """Rollouts accept one state, shared states, no states, and many states in larger blocks."""
     q, qd = start(ARM, 5)
     right = ARM.rollout(q, qd[0], dt=1e-3, steps=3)
     same(ARM.rollout(*there(q, qd[0]), dt=1e-3, steps=3), right, 1e-14)
@@ -206,7 +206,7 @@ def test_bad_arguments() -> None:
 
 
 def test_simulate_on_the_device() -> None:
-    """device="cuda" sends the batch and brings the motion back; CuPy's arrays stay there."""
+    """device="cuda" copies the batch to the GPU and the motion back. CuPy arrays stay there."""
     q, qd = start(ARM, 5)
     right = ARM.simulate(q, qd, duration=0.02, every=3)
     got = ARM.simulate(q, qd, duration=0.02, every=3, device="cuda")

@@ -1,4 +1,4 @@
-"""Inverse kinematics of CuPy's arrays on a GPU that is imitated: kernels run as C++."""
+"""Inverse kinematics of CuPy arrays on an imitated GPU, with kernels compiled as C++."""
 
 import ctypes
 import sys
@@ -41,11 +41,11 @@ AROUND = {
     "narrow": [*_LIMITS, "float*", "double*"],
     "look": [*_LIMITS, "double*", "long long", "double*", "signed char*", "bool*"],
 }
-"""The kernels around the searches, and the types of their parameters."""
+"""Kernels that run before and after the searches, and their parameter types."""
 
 
 class Loaded:
-    """The text of a kernel, in the place of one that the driver has loaded."""
+    """Kernel compiled for the CPU that replaces one loaded by the driver."""
 
     def __init__(self, text: str, name: str, kinds: Sequence[str], folder: Path, loop: str = ""):
         arguments = ", ".join(f"({kind})p[{k}]" for k, kind in enumerate(kinds))
@@ -59,7 +59,7 @@ class Loaded:
 
 @pytest.fixture(autouse=True)
 def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No driver, no CuPy: kernels are compiled for the CPU when they are asked for."""
+    """Replace the driver and CuPy: kernels are compiled for the CPU on request."""
     kernels: dict[bytes, Loaded] = {}
 
     def build(program: Any, dtype: str, target: str, layout: Any) -> Built:
@@ -122,7 +122,7 @@ def test_a_problem_has_the_same_bits_anywhere() -> None:
 
 
 def test_targets_out_of_reach_and_malformed() -> None:
-    """Unsolved as on the CPU, with nearly the same error; NaN where a target states nothing."""
+    """Unreachable targets have nearly the CPU's residual. Malformed targets give NaN."""
     robot = planar(3)
     T = poses(robot, robot.frames[-1], 4)
     T[1, 0, 3] += 100.0

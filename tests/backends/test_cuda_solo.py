@@ -1,4 +1,4 @@
-"""CUDA kernels in which one warp computes a large robot's states alone, run on the CPU."""
+"""CUDA kernels in which each warp computes states of a large robot alone, run on the CPU."""
 
 import sys
 from pathlib import Path
@@ -29,7 +29,7 @@ CASES = [
 
 
 def results(name: str, dtype: str, form: Any, crew: Size, tmp_path: Path) -> tuple[Any, Any]:
-    """Results of the kernel, in which a warp computes several states in turn, and right ones."""
+    """Return results of a kernel whose warps compute several states in turn, and a reference."""
     plain, rng = traced(name, similar=False), np.random.default_rng(6)
     inputs = [rng.uniform(-2.0, 2.0, (5, v.size)) for v in plain.inputs]
     inputs[0][2, -1] = 3e6
@@ -53,7 +53,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results are wrong if slots of the tile are given out carelessly."""
+    """Errors in the allocation of shared-memory slots give wrong results."""
     name, careless = FAULTS[fault]
     monkeypatch.setattr(Slots, name, careless)
     (got,), (right,) = results(*CASES[0], tmp_path)
@@ -61,7 +61,7 @@ def test_faults_are_found(fault: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_few_values_are_live() -> None:
-    """Computing limb by limb keeps fewer values live."""
+    """Computing limb by limb keeps fewer values alive at the same time."""
     for name in ("humanoid", "uneven quadruped"):
         plain = traced(name, similar=False)
         own, other = limbwise(plain), cuda_build.planned(plain)
@@ -70,7 +70,10 @@ def test_few_values_are_live() -> None:
 
 
 def test_where_warps_compute_alone() -> None:
-    """The forward dynamics of humanoids in float32; in float64, fewer values fit."""
+    """Warps compute alone for the forward dynamics of humanoids in float32, but not in float64.
+
+    Fewer float64 values fit.
+    """
     robot = chasles.load("talos_reduced", floating=True)
     talos = program(robot.model, "forward_dynamics", similar=True)
     for made in (traced("humanoid"), talos):
@@ -84,7 +87,7 @@ def test_where_warps_compute_alone() -> None:
 
 
 def test_blocks_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many blocks as fit on the multiprocessors, of one warp each for a small batch."""
+    """A launch has as many blocks as fit on the GPU. Small batches use blocks of one warp."""
     monkeypatch.setattr(cuda_driver, "multiprocessors", lambda _: 10)
     built = cuda_build.Built("rows", 256, 29056, (), 255, 0, b"", stays=True)
     launches = []
@@ -95,7 +98,7 @@ def test_blocks_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_angles_in_a_region_of_results(tmp_path: Path) -> None:
-    """An input that is used as an angle and otherwise, and overwritten by a result."""
+    """An input that is used both as an angle and as a value may be overwritten by a result."""
     arena = Arena(RULES)
     x, u = (arena.input("x", k) for k in range(2)), arena.input("u", 0)
     a, b = x

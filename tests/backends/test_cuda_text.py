@@ -1,5 +1,6 @@
-"""The text of CUDA kernels, run on the CPU: what CI can know of a GPU without one."""
+"""Text of CUDA kernels, compiled as C++ and run on the CPU, so that CI needs no GPU."""
 
+import itertools
 import re
 from collections import defaultdict
 from dataclasses import replace
@@ -42,7 +43,7 @@ def reference(program: Program, inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(("case", "dtype", "form"), pairwise(CASES, ["float64", "float32"], FORMS))
 def test_robots(case: str, dtype: str, form: Any, tmp_path: Path) -> None:
-    """Every form gives what the reference gives, for rows and columns, far angles included."""
+    """All kernel forms agree with the interpreter for rows and columns, even at large angles."""
     robot, function = CASES[case]
     program = chasles.compile(robot(), function, backend="interpret").program
     rng = np.random.default_rng(5)
@@ -60,7 +61,10 @@ def test_robots(case: str, dtype: str, form: Any, tmp_path: Path) -> None:
 @settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=programs([op for op in OPS if op not in ("input", "const")]))
 def test_any_program(form: Any, tmp_path: Path, program: Program) -> None:
-    """Any operations, nested sines, results that repeat, are inputs, or are constant."""
+    """Kernels are correct for all operations, nested sines, and repeated or constant results.
+
+    Results may also be inputs.
+    """
     inputs = rows(program, 5, 1)
     got = OnCPU(program, "float64", form, tmp_path)(inputs, columns=form == "columns")
     for result, right in zip(got, reference(program, inputs), strict=True):
@@ -72,7 +76,7 @@ def test_any_program(form: Any, tmp_path: Path, program: Program) -> None:
 def test_large_results(
     most: int, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows for which shared memory has no room: of distinct values, or written as columns."""
+    """If shared memory has no space for rows, it holds distinct values, or columns are written."""
     monkeypatch.setattr(cuda_tiles, "ROOM", 0)
     program = chasles.compile(random_tree(6, seed=3), "mass_matrix", backend="interpret").program
     kernel = OnCPU(program, dtype, "rows", tmp_path, most)
@@ -88,7 +92,10 @@ def test_large_results(
 
 
 def test_whole_turns_are_left_out_only_where_they_do_not_matter() -> None:
-    """a turns alone, b and c as a sum; d moves along while it turns, e turns twice as fast."""
+    """Whole turns are removed from a, b and c, which occur only in the angles a and b + c.
+
+    They are kept in d, which is also used as a value, and in e, because the angle is 2 e.
+    """
     arena = Arena(RULES)
     a, b, c, d, e = (arena.input("q", k) for k in range(5))
     values = [sin(a), cos(b + c), sin(d) + d, sin(2.0 * e)]
@@ -99,7 +106,7 @@ def test_whole_turns_are_left_out_only_where_they_do_not_matter() -> None:
 
 
 CREWS = [Size(1, 20), Size(2, 9), Size(4, 30)]
-"""Registers are so few that most values have to wait in shared memory."""
+"""Crews with so few registers that most values are kept in shared memory."""
 
 
 @pytest.mark.parametrize(
@@ -107,7 +114,7 @@ CREWS = [Size(1, 20), Size(2, 9), Size(4, 30)]
     pairwise(CASES, ["float64", "float32"], ["rows", "columns"], CREWS),
 )
 def test_crews(case: str, dtype: str, form: Any, crew: Size, tmp_path: Path) -> None:
-    """Warps that share the work give what the reference gives, far angles included."""
+    """Warps that share the work agree with the interpreter, even with large angles."""
     robot, function = CASES[case]
     program = chasles.compile(robot(), function, backend="interpret").program
     rng = np.random.default_rng(6)
@@ -127,7 +134,7 @@ def test_crews(case: str, dtype: str, form: Any, crew: Size, tmp_path: Path) -> 
     limbs=st.lists(st.integers(-1, 2), min_size=60, max_size=60),
 )
 def test_crews_on_any_program(form: Any, tmp_path: Path, program: Program, limbs: Any) -> None:
-    """Limbs are a hint: whichever they are said to be, no result depends on it."""
+    """Limbs are only hints: results do not depend on the limbs that are given."""
     sizes = [v.size for v in (*program.inputs, *program.outputs)]
     hinted = replace(program, limbs=tuple(tuple(limbs[k : k + n]) for k, n in enumerate(sizes)))
     inputs = rows(program, 5, 1)
@@ -140,7 +147,10 @@ def test_crews_on_any_program(form: Any, tmp_path: Path, program: Program, limbs
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_angles_of_a_crew(dtype: str, tmp_path: Path) -> None:
-    """Inputs, inputs and a constant, and other sums, near and far; one is needed itself too."""
+    """A crew computes sines of inputs, inputs plus constants, and sums, for near and far angles.
+
+    One of the inputs is also a result.
+    """
     arena = Arena(RULES)
     a, b, c, d = (arena.input("q", k) for k in range(4))
     angles = [a, b + 0.5, b - 0.25, 1.5 + c, 0.5 - c, c + d, d]
@@ -158,7 +168,7 @@ def test_angles_of_a_crew(dtype: str, tmp_path: Path) -> None:
 
 
 def test_a_crew_shares_the_work_of_limbs() -> None:
-    """Each of two warps has two legs of a quadruped: they work together most of the time."""
+    """Two warps, each with two legs of a quadruped, work in parallel most of the time."""
     program = chasles.compile(chasles.robots.quadruped(), "forward_dynamics").program
     assert set(program.limbs[0]) == {-1, 0, 1, 2, 3}
     alone, two = (Crew(program, "float32", "rows", Size(n, 100)) for n in (1, 2))
@@ -169,13 +179,19 @@ def test_a_crew_shares_the_work_of_limbs() -> None:
 
 @pytest.mark.parametrize("warps", [2, 3, 4, 5])
 def test_a_crew_waits_three_times(warps: int) -> None:
-    """Velocities go out, inertias and forces come in, accelerations go out: no more is said."""
+    """Warps wait for each other at most three times in forward dynamics.
+
+    They pass velocities outward, inertias and forces inward, and accelerations outward.
+    """
     program = chasles.compile(chasles.robots.humanoid(), "forward_dynamics").program
     assert Crew(program, "float32", "rows", Size(warps, 100)).division.phases <= 4
 
 
 def test_parking() -> None:
-    """At most so many values are in registers; each is stored once and read before it is used."""
+    """Each parked value is stored once and read before use. Slots are reused after the last use.
+
+    At most 40 values that are still needed are in registers after any instruction.
+    """
     program = chasles.compile(chasles.robots.quadruped(), "forward_dynamics").program
     plan = cuda_body.Plan(program)
     waiting = {k: f"w{k}" for k in plan.order if plan.code[k].op in ("input", "sin", "cos")}
@@ -199,6 +215,21 @@ def test_parking() -> None:
             assert all(plan.order.index(last[v]) <= plan.order.index(k) for v in holders)
             where[a] = place
     assert len(set(where.values())) == len(waiting) + slots.columns
+
+    run = [k for k in plan.order if k not in waiting and plan.code[k].op != "const"]
+    starts: dict[int, list[int]] = {k: [time] for time, k in enumerate(run)}
+    uses: dict[int, list[int]] = {}
+    for time, k in enumerate(run):
+        for a in found.reads.get(k, ()):
+            starts.setdefault(a, []).append(time)
+        for a in plan.code[k].args:
+            uses.setdefault(a, []).append(time)
+    held = np.zeros(len(run), int)
+    for a, begins in starts.items():
+        for begin, end in itertools.pairwise([*begins, len(run)]):
+            used = [time for time in uses.get(a, ()) if begin <= time < end]
+            held[begin : max(used, default=begin)] += 1
+    assert held.max() == 40
 
 
 @pytest.mark.parametrize("warps", [2, 3, 4])

@@ -1,4 +1,4 @@
-"""PyTorch's tensors at the door of the CUDA backend, on a GPU that is imitated by the processor."""
+"""PyTorch tensors passed to the CUDA backend, on a GPU that is imitated by the CPU."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 @pytest.fixture
 def inverse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Inverse dynamics that takes tensors of the processor for those of a GPU."""
+    """Return inverse dynamics that accepts CPU tensors in place of GPU tensors."""
     from chasles.functions.libraries import torch as door
 
     compiled = chasles.compile(planar(2), "inverse_dynamics")
@@ -25,7 +25,7 @@ def inverse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     there = SimpleNamespace(kernel=kernel)
     monkeypatch.setattr(Compiled, "cuda", property(lambda self: there))
     monkeypatch.setattr(torch.cuda, "current_device", lambda: DEVICE)
-    name = "_cuda_getCurrentRawStream"  # which PyTorch has where it was built for GPUs
+    name = "_cuda_getCurrentRawStream"  # exists only in builds of PyTorch with GPU support
     monkeypatch.setattr(torch._C, name, lambda _: STREAM, raising=False)
     return lambda *a, out=None: door._run_on_gpu(compiled, a, out)
 
@@ -40,7 +40,7 @@ def test_layouts(inverse: Any) -> None:
 
 
 def test_negated_tensors(inverse: Any) -> None:
-    """Views that PyTorch negates only when it reads them."""
+    """Views that PyTorch negates only when they are read give correct results."""
     q, qd, qdd = (torch.from_numpy(a) for a in state(planar(2), 0, 3))
     lazy = torch.complex(qd, -qd).conj().imag
     assert lazy.is_neg()

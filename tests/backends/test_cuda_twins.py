@@ -1,4 +1,4 @@
-"""Limbs that share code with their twins in CUDA kernels, run on the CPU and checked for races."""
+"""Limbs that share code in CUDA kernels, run on the CPU and checked for data races."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from chasles.functions.programs import program
 
 
 def uneven(robot: chasles.Robot) -> chasles.Robot:
-    """The robot with other masses: its limbs differ in most numbers."""
+    """Return the robot with other masses, so that most parameters of its limbs differ."""
     source, rng = robot.model.source, np.random.default_rng(3)
     links = tuple(
         replace(link, inertia=link.inertia * float(rng.uniform(0.5, 2.0))) for link in source.links
@@ -53,7 +53,7 @@ def expected(traced: Program, inputs: list[np.ndarray]) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_similar_limbs_do_not_change_results(name: str) -> None:
-    """The program traced with the limbs' numbers as symbols gives what the plain program gives."""
+    """A program traced with limb parameters as symbols gives the results of the plain program."""
     similar, plain = traced(name), traced(name, similar=False)
     assert not plain.alike
     assert {len(pack) for pack in similar.alike} == {SIDES[name]}
@@ -77,7 +77,7 @@ CREWS = [
 def test_shared_code(
     name: str, function: str, dtype: str, form: Any, crew: Size, tmp_path: Path
 ) -> None:
-    """Sides that run the same code give what the reference gives, far angles included."""
+    """Sides that run the same code agree with the interpreter, even with large angles."""
     similar, plain = traced(name, function), traced(name, function, similar=False)
     rng = np.random.default_rng(6)
     inputs = [rng.uniform(-2.0, 2.0, (5, v.size)) for v in plain.inputs]
@@ -91,7 +91,7 @@ def test_shared_code(
 
 
 class Access(NamedTuple):
-    """A number that a warp reads or writes in the tile of a state; `value` is what it writes."""
+    """Access of a warp to a value in the tile of a state. `value` is what the warp writes."""
 
     phase: int
     team: int
@@ -105,7 +105,7 @@ LOAD = re.compile(r"\s*const real \w+ = kept\[(.*?)\];")
 
 
 def accesses(crew: Crew) -> Iterator[Access]:
-    """Every access of every warp, each warp's in order."""
+    """Yield all accesses of all warps, in order for each warp."""
     for team, body in enumerate(crew.bodies):
         for side in range(crew.twins.sides):
             phase = 0
@@ -121,9 +121,9 @@ def accesses(crew: Crew) -> Iterator[Access]:
 def test_no_side_overtakes_another(
     name: str, function: str, dtype: str, form: Any, crew: Size
 ) -> None:
-    """Between two barriers, what a warp writes is its own, or the same from each side.
+    """Between two barriers, a warp writes only its own slots, or values equal on all sides.
 
-    In the second case, a warp reads it only after it has written it itself.
+    In the second case, a warp reads such a slot only after it has written it itself.
     """
     written = Crew(traced(name, function), dtype, form, crew)
     written.run(cuts=False)
@@ -145,7 +145,7 @@ def test_no_side_overtakes_another(
 
 
 def test_code_is_written_once() -> None:
-    """Half as many instructions; both arms and both legs are there."""
+    """Shared code has about half of the instructions and still uses both arms and both legs."""
     similar = traced("humanoid")
     found = twins(similar)
     assert found is not None
@@ -157,7 +157,7 @@ def test_code_is_written_once() -> None:
 
 
 def two_sides(angle: Any, order: tuple[int, ...] = (0, 1)) -> Program:
-    """Two limbs of one joint, with `angle(q, number)`, and results in a given order."""
+    """Return a program of two one-joint limbs with `angle(q, number)` and ordered results."""
     arena = Arena(RULES)
     q = [arena.input("q", k, Seat(0, k, 2, 0)) for k in range(2)]
     number = [arena.input("n", k, Seat(0, k, 2, 1)) for k in range(2)]
@@ -177,7 +177,7 @@ def test_results_of_sides_in_any_order(order: tuple[int, int], tmp_path: Path) -
 
 
 def test_shared_code_of_steps(tmp_path: Path) -> None:
-    """A step that is repeated: states of two sides and of the trunk, which needs both."""
+    """A repeated step shares code between two sides. The state of the trunk depends on both."""
     arena = Arena(RULES)
     a, b = (arena.input("x", k, Seat(0, k, 2, 0)) for k in range(2))
     n = [arena.input("n", k, Seat(0, k, 2, 1)) for k in range(2)]
@@ -200,7 +200,7 @@ def test_shared_code_of_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        two_sides(lambda x, n: x * n),  # an angle that the loop over angles cannot compute
+        two_sides(lambda x, n: x * n),  # the loop over angles cannot compute this angle
         two_sides(lambda x, _: x, (0, 0, 1)),  # one side's result is stored twice
         program(chasles.robots.puma560().model, "inverse_dynamics", similar=True),  # no limbs
     ],
@@ -210,7 +210,7 @@ def test_what_cannot_be_shared(made: Program) -> None:
 
 
 def test_shared_code_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Crews share code if shared memory holds as many of them as the registers."""
+    """Crews share code if shared memory does not reduce the number of crews that fit."""
     similar, where = traced("uneven quadruped"), ("float32", "sm_90", "rows")
     crews = [crew.crew for crew, _ in cuda_build._crews(similar, *where)]
     assert [(size.warps, size.shared) for size in crews] == [(4, True)]
@@ -222,7 +222,7 @@ def test_shared_code_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_programs_are_traced_for_shared_code() -> None:
-    """Forward dynamics of a humanoid is; inverse dynamics is shorter, and is not."""
+    """Forward dynamics of a humanoid shares code; its shorter inverse dynamics does not."""
     robot = chasles.robots.humanoid()
     for function, shared in (("forward_dynamics", True), ("inverse_dynamics", False)):
         recipe = chasles.compile(robot, function, backend="interpret").recipe
@@ -234,7 +234,7 @@ def test_long_programs_are_traced_for_shared_code() -> None:
 
 
 def test_shared_code_of_a_large_humanoid() -> None:
-    """Talos in float64 needs nearly all of the shared memory, and is slow without shared code."""
+    """Talos in float64 uses nearly all shared memory, and would be slow without shared code."""
     robot = chasles.load("talos_reduced", floating=True)
     similar = program(robot.model, "forward_dynamics", similar=True)
     chosen = cuda_build._crew(similar, "float64", "sm_90", "rows")

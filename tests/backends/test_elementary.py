@@ -1,7 +1,7 @@
-"""Sine, cosine and arctangent to the last bits; every operation on every special value.
+"""Accuracy of sine, cosine and arctangent, and all operations on all special values.
 
-The reference is NumPy's long double where it is longer than a double (80 bits or more). An ulp is
-the distance between doubles at the reference value.
+The reference is NumPy's long double where it has more than 64 bits (80 bits or more). An ulp is the
+distance between doubles at the reference value.
 """
 
 import itertools
@@ -26,7 +26,7 @@ needs_long_double = pytest.mark.skipif(
 
 
 def program(op: str, *, pair: bool = False) -> Program:
-    """A program of one operation on the entries of its input; `pair`: sine and cosine together."""
+    """Return a program that applies one operation to its input. `pair`: both sine and cosine."""
     arena = Arena({})
     arity = OPS[op].arity
     x = [arena.input("x", k) for k in range(arity)]
@@ -36,12 +36,12 @@ def program(op: str, *, pair: bool = False) -> Program:
 
 
 def run(target: Callable[..., None], *columns: np.ndarray) -> np.ndarray:
-    """The results on columns of arguments, all in one batch."""
+    """Return the results for columns of arguments, computed in one batch."""
     return arrays.call(target, "operation", [np.stack(columns, axis=-1)])
 
 
 def ulps(found: np.ndarray, exact: np.ndarray) -> float:
-    """The largest error in units of the last place of the exact value."""
+    """Return the largest error in units of the last place of the exact value."""
     unit = np.spacing(np.abs(exact.astype(found.dtype))).astype(LONG)
     return float(np.max(np.abs(found.astype(LONG) - exact) / unit))
 
@@ -68,7 +68,7 @@ def angles() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kind", angles())
 def test_sine_and_cosine(kind: str, machine: str) -> None:
-    """Within 2 ulp of the exact values, however near to zero they are."""
+    """Sine and cosine are accurate to 2 ulp, even near their zeros."""
     x = angles()[kind]
     found = run(llvm.compile(program("sin", pair=True), MACHINES[machine]), x)
     with np.errstate(all="ignore"):
@@ -79,7 +79,7 @@ def test_sine_and_cosine(kind: str, machine: str) -> None:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kind", angles())
 def test_sine_and_cosine_in_single_precision(kind: str, machine: str) -> None:
-    """Within 2 ulp of float32 (the reference is double precision)."""
+    """Sine and cosine are accurate to 2 ulp of float32. The reference is double precision."""
     with np.errstate(over="ignore"):
         x = angles()[kind].astype(np.float32)
     x = x[np.isfinite(x) & (np.abs(x) > 1e-30)]
@@ -92,7 +92,7 @@ def test_sine_and_cosine_in_single_precision(kind: str, machine: str) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arctangent_in_single_precision(machine: str) -> None:
-    """Within 3 ulp of float32."""
+    """The arctangent is accurate to 3 ulp of float32."""
     y, x = np.random.default_rng(4).normal(size=(2, 100_000)).astype(np.float32)
     x *= (10.0 ** np.random.default_rng(5).uniform(-12, 12, x.shape)).astype(np.float32)
     found = run(llvm.compile(program("atan2"), MACHINES[machine], "float32"), y, x)[:, 0]
@@ -101,7 +101,7 @@ def test_arctangent_in_single_precision(machine: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_sine_and_cosine_of_what_is_no_angle(target: str) -> None:
-    """NaN, and only where the argument is not finite."""
+    """Sine and cosine are NaN only for nonfinite arguments."""
     x = np.array([0.5, np.inf, -np.inf, np.nan, 1e300, 0.25, np.inf, 1e7, -0.5, np.nan])
     found = run(compile(program("sin", pair=True), target), x)
     assert np.array_equal(np.isnan(found), np.repeat(~np.isfinite(x)[:, None], 2, axis=1))
@@ -110,7 +110,7 @@ def test_sine_and_cosine_of_what_is_no_angle(target: str) -> None:
 
 
 def test_one_large_angle_does_not_change_the_others() -> None:
-    """The exact reduction of one lane leaves the bits of its neighbours alone."""
+    """The exact reduction of one lane leaves neighboring lanes bitwise unchanged."""
     kernel = llvm.compile(program("sin", pair=True))
     x = np.random.default_rng(2).uniform(-3.0, 3.0, 16)
     plain = run(kernel, x)
@@ -129,7 +129,7 @@ def test_one_large_angle_does_not_change_the_others() -> None:
 @needs_long_double
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arctangent(machine: str) -> None:
-    """Within 3 ulp in all quadrants, for all ratios."""
+    """The arctangent is accurate to 3 ulp in all quadrants and for all ratios."""
     rng = np.random.default_rng(3)
     n = 200_000
     y, x = rng.normal(size=(2, n))
@@ -145,7 +145,7 @@ def test_arctangent(machine: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_arctangent_of_zeros_and_infinities(target: str) -> None:
-    """As IEEE 754 recommends, signs of zero included."""
+    """Results follow the recommendations of IEEE 754, including signs of zeros."""
     special = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 1.7e308]
     y, x = np.array(list(itertools.product(special, repeat=2))).T
     found, expected = run(compile(program("atan2"), target), y, x)[:, 0], np.arctan2(y, x)
@@ -162,7 +162,7 @@ SPECIAL = [0.0, 1.0, -1.0, 2.5, np.inf, -np.inf, np.nan, 1e-310, 1e308, -1e308]
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("op", [op for op in OPS if op not in ("input", "const")])
 def test_every_operation_on_special_values(op: str, machine: str) -> None:
-    """Machine code, NumPy and the interpreter agree, NaN for NaN; alone and in a batch."""
+    """Machine code, NumPy and the interpreter agree, including NaN, alone and in a batch."""
     columns = np.array(list(itertools.product(SPECIAL, repeat=OPS[op].arity))).T
     written = program(op)
     kernels = {target: compile(written, target) for target in TARGETS if target != "llvm"}

@@ -1,4 +1,4 @@
-"""The fast entry gives the same answers and the same errors as the Python path."""
+"""The fast entry gives the same results and the same errors as the Python path."""
 
 import inspect
 import math
@@ -47,18 +47,18 @@ def chosen(request: pytest.FixtureRequest) -> Subject:
 
 @pytest.fixture(params=[name for name in SUBJECTS if name not in SEVERAL])
 def lone(request: pytest.FixtureRequest) -> Subject:
-    """One with one result."""
+    """Return a subject with one result."""
     return subject(request.param)
 
 
-# What it looks like ----------------------------------------------------------------------------
+# Appearance ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "function", ["inverse_dynamics", "mass_matrix", "potential_energy", "gravity_forces"]
 )
 def test_it_looks_like_the_method(function: str) -> None:
-    """From the first plain call on it is a built-in; nothing else can be seen to change."""
+    """After the first call, the method is a built-in with the same signature and docstring."""
     robot = planar(2)
     before = getattr(robot, function)
     assert isinstance(before, types.MethodType)
@@ -80,7 +80,7 @@ def test_it_looks_like_the_method(function: str) -> None:
 
 
 def test_options_lead_to_their_own_kernels() -> None:
-    """Whatever was called first: the entry learns options, and gives what each of them asks for."""
+    """Calls with options use their own kernels, whichever options were used first."""
     robot = planar(2)
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
     other = planar(2)
@@ -105,7 +105,7 @@ def test_options_lead_to_their_own_kernels() -> None:
 
 
 def test_functions_of_a_frame() -> None:
-    """Frames and points do not get mixed up from call to call."""
+    """Frames, axes and reference points are not confused between calls."""
     robot, other = puma560(), puma560()
     q, qd, _ = (a[0] for a in state(robot, 3, 2))
     views = [("tool", "world", "frame"), ("tool", "frame", "frame"), ("tool", "world", "world")]
@@ -121,7 +121,7 @@ def test_functions_of_a_frame() -> None:
 
 
 def test_several_results() -> None:
-    """A tuple of arrays, by the method and by its fast entry, with `out=` and without."""
+    """The method and its fast entry return a tuple of arrays, with and without `out=`."""
     robot, q = planar(2), np.array([0.3, 0.4])
     for _ in range(2):
         found = robot.ltdl_factors(q)
@@ -141,7 +141,7 @@ def test_several_results() -> None:
 
 @pytest.mark.parametrize("form", LAYOUTS | FORMS)
 def test_any_form_of_input(chosen: Subject, form: str) -> None:
-    """Each argument in turn, then all together."""
+    """Outcomes agree if one argument has the form, for each argument, and if all have it."""
     make = (LAYOUTS | FORMS)[form]
     for lead in ((), (1,), (5,), (2, 3)):
         for k in range(len(chosen.inputs)):
@@ -160,7 +160,7 @@ def test_any_form_of_output(chosen: Subject, form: str) -> None:
 
 
 def test_what_out_must_be() -> None:
-    """The errors say what is wrong, name the function, and leave `out` alone."""
+    """Errors state the problem and the function, and leave `out` unchanged."""
     forces = subject("forces")
     for out, kind, part in (
         (frozen(np.zeros(6)), ValueError, "`out` is read-only"),
@@ -179,7 +179,7 @@ def test_what_out_must_be() -> None:
 
 
 def calls(subject: Subject) -> Iterator[tuple[list[Any], dict[str, Any]]]:
-    """Argument lists of every length and with all kinds of keywords."""
+    """Yield argument lists of all lengths and with all kinds of keywords."""
     given = subject.some()
     n = len(given)
     for count in range(n + 3):
@@ -209,7 +209,7 @@ def test_any_number_of_arguments_and_keywords(chosen: Subject) -> None:
 
 
 def test_every_way_to_call() -> None:
-    """CPython has several, and each hands over arguments in its own manner."""
+    """All calling conventions of CPython give the same result."""
     forces = subject("forces")
     q, qd, qdd = forces.some()
     expected = outcome(forces.entry, (q, qd, qdd), {})
@@ -264,7 +264,7 @@ def test_batches_of_any_shape(chosen: Subject) -> None:
 
 
 def test_leading_shapes_that_differ(chosen: Subject) -> None:
-    """They broadcast together, or there is an error."""
+    """Leading shapes broadcast, or an error is raised."""
     leads = ((), (1,), (3,), (4,), (3, 1), (0,))
     for first in leads:
         for other in leads:
@@ -275,7 +275,7 @@ def test_leading_shapes_that_differ(chosen: Subject) -> None:
 
 
 def test_one_more_state_than_the_entry_takes() -> None:
-    """Where batches are handed to threads, and above."""
+    """Results agree around the batch size above which threads are used."""
     small = subject("one freedom")
     work = small.python.args[0].function("forward_dynamics").kernel.artifact.work
     most = WORTH_THREADS // work
@@ -285,7 +285,7 @@ def test_one_more_state_than_the_entry_takes() -> None:
 
 
 def test_more_states_than_any_memory_holds() -> None:
-    """Shapes made by stride tricks: an error, not a crash."""
+    """Huge shapes made by stride tricks raise an error and do not crash."""
     forces = subject("forces")
     row = forces.some()
     for count in (2**50, 2**57):
@@ -298,7 +298,7 @@ def test_more_states_than_any_memory_holds() -> None:
 
 
 def test_one_row_of_any_stride() -> None:
-    """A batch of one is contiguous whatever NumPy says of the distance to the next row."""
+    """A batch of one row is contiguous, whatever the stride of its leading axis."""
     forces = subject("forces")
     given = [as_strided(a, (1, 6), (12345678, 8)) for a in forces.some()]
     assert all(a.flags.c_contiguous for a in given)
@@ -314,7 +314,7 @@ def test_one_row_of_any_stride() -> None:
 
 @pytest.mark.parametrize("lead", [(), (1,), (2,), (9,), (24,), (2, 5)], ids=str)
 def test_out_may_be_an_input(lone: Subject, lead: tuple[int, ...]) -> None:
-    """An output that is exactly an input, where shapes allow it."""
+    """`out` may be one of the inputs if the shapes agree."""
     expected = outcome(lone.entry, lone.some(*lead), {})[3]
     for k, a in enumerate(lone.inputs):
         if a.shape[1:] == lone.shape:
@@ -327,7 +327,10 @@ def test_out_may_be_an_input(lone: Subject, lead: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 9, 24])
 def test_out_may_overlap_an_input(lone: Subject, count: int) -> None:
-    """By any number of entries, in either direction; count 0 means one state without an axis."""
+    """`out` may overlap an input by any number of entries, in either direction.
+
+    A count of 0 means one state without a batch axis.
+    """
     lead = (count,) if count else ()
     for k, a in enumerate(lone.inputs):
         sizes = [int(np.prod((*lead, *shape))) for shape in (a.shape[1:], lone.shape)]
@@ -350,7 +353,7 @@ def test_out_may_overlap_an_input(lone: Subject, count: int) -> None:
 
 @pytest.mark.parametrize("lead", [(), (3,)])
 def test_outputs_may_not_overlap(lead: tuple[int, ...]) -> None:
-    """Each result needs room of its own; nothing is written."""
+    """Outputs that overlap each other raise an error, and nothing is written."""
     derivatives = subject("derivatives")
     memory = np.full((3, *lead, 2, 2), 7.0)
     shifted = memory.ravel()[1 : 1 + memory[0].size].reshape(memory[0].shape)
@@ -365,7 +368,7 @@ def test_outputs_may_not_overlap(lead: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("name", SEVERAL)
 @pytest.mark.parametrize("lead", [(), (1,), (9,)], ids=str)
 def test_several_outputs_may_be_inputs(name: str, lead: tuple[int, ...]) -> None:
-    """Or overlap them, where shapes allow it."""
+    """Outputs may be inputs if the shapes agree."""
     several = subject(name)
     expected = [part[3] for part in outcome(several.entry, several.some(*lead), {})]
     for k, a in enumerate(several.inputs):
@@ -387,11 +390,14 @@ def test_all_arguments_the_same_array() -> None:
         assert a.tobytes() == expected[3]
 
 
-# Numbers that mean trouble ---------------------------------------------------------------------
+# Invalid and extreme values --------------------------------------------------------------------
 
 
 def test_zero_quaternions() -> None:
-    """One and among many: the same error, `out` untouched; NaN is not zero."""
+    """A zero quaternion raises the same error alone and in a batch, and `out` is unchanged.
+
+    A quaternion of NaN or of tiny entries is not zero.
+    """
     moving = subject("quaternions")
     for lead in ((), (1,), (6,), (20,)):
         for value, bad in ((0.0, True), (-0.0, True), (np.nan, False), (5e-324, False)):
@@ -407,7 +413,7 @@ def test_zero_quaternions() -> None:
 
 
 def test_half_turns_among_many() -> None:
-    """A quaternion may begin with a zero: only all four are no rotation."""
+    """A quaternion whose first entry is zero is valid, unless all four entries are zero."""
     moving = subject("quaternions")
     for row in (0, 7, 19):
         given = moving.some(20)
@@ -418,7 +424,7 @@ def test_half_turns_among_many() -> None:
 
 
 def test_floating_point_errors_stay_silent(chosen: Subject) -> None:
-    """NaN, infinity and overflow come back as numbers, even where NumPy is told to raise."""
+    """NaN, infinity and overflow give results, even if NumPy is set to raise errors."""
     with np.errstate(all="raise"):
         for bad in (np.nan, np.inf, np.finfo(chosen.dtype).max):
             for lead in ((), (9,)):
@@ -430,7 +436,7 @@ def test_floating_point_errors_stay_silent(chosen: Subject) -> None:
 
 
 def anything(choose: Callable[[Sequence[Any]], Any]) -> np.ndarray:
-    """An array of any shape, type, order and strides."""
+    """Return an array with random shape, type, order and strides."""
     shape = [choose(range(8)) for _ in range(choose(range(4)))]
     steps = tuple(slice(None, None, choose([1, 1, 2, -1])) for _ in shape)
     dtype = choose(["f8", "f8", "f4", "f2", "i8", "u1", ">f8", "c16", "O", "?", "U3", "m8[s]"])
@@ -438,7 +444,7 @@ def anything(choose: Callable[[Sequence[Any]], Any]) -> np.ndarray:
 
 
 def arguments(subject: Subject, choose: Callable[[Sequence[Any]], Any]) -> tuple[list[Any], dict]:
-    """A random argument list, near enough to a good one that most checks are reached."""
+    """Return random arguments that are nearly valid, so that most checks are reached."""
     lead = choose([(), (), (), (1,), (2,), (7,), (16,), (2, 3), (0,)])
     given: list[Any] = subject.some(*lead)
     for k in range(len(given)):
@@ -483,7 +489,7 @@ def test_random_argument_lists(data: st.DataObject, name: str) -> None:
 
 
 def _joined(count: int, shape: tuple[int, ...], taken: list[bool]) -> Callable[..., np.ndarray]:
-    """An entry with vectors of 3, 4, ... entries; `taken` notes the calls that Python answers."""
+    """Return an entry for vectors of 3, 4, ... entries. `taken` records calls handled by Python."""
     arena, inputs = Arena(RULES), [Variable(f"x{k}", (3 + k,)) for k in range(count)]
     given = [[arena.input(v.name, k) for k in range(v.size)] for v in inputs]
     numbers = [sum(x[k % 3] for x in given) * (k + 1.0) for k in range(math.prod(shape))]
@@ -501,7 +507,7 @@ def _joined(count: int, shape: tuple[int, ...], taken: list[bool]) -> Callable[.
 @pytest.mark.parametrize("shape", [(), (4,), (2, 3), (2, 1, 2)])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 def test_python_takes_exactly_the_overlaps(count: int, shape: tuple[int, ...]) -> None:
-    """An output beside an input is written by machine code; one shared number is enough to stop."""
+    """Machine code writes outputs next to an input. Python handles outputs that overlap it."""
     taken: list[bool] = []
     entry = _joined(count, shape, taken)
     size = math.prod(shape)
@@ -520,7 +526,10 @@ def test_python_takes_exactly_the_overlaps(count: int, shape: tuple[int, ...]) -
 
 
 def test_copies_of_a_dtype_are_as_good() -> None:
-    """Unpickled arrays have a dtype object of their own; wrong ones still take Python's path."""
+    """Unpickled arrays, whose dtype objects are equal copies, use machine code.
+
+    Arrays of other dtypes use the Python path.
+    """
     taken: list[bool] = []
     entry, x = _joined(2, (4,), taken), [np.array([1.0, 2.0, 3.0]), np.arange(4.0)]
     copies = [pickle.loads(pickle.dumps(a)) for a in x]

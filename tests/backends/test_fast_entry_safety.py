@@ -1,4 +1,4 @@
-"""The fast entry never crashes, never leaks, and lives as long as it is needed."""
+"""The fast entry never crashes or leaks memory, and exists as long as it is needed."""
 
 import concurrent.futures
 import copy
@@ -32,21 +32,21 @@ from chasles.backends.llvm import kernel as llvm
 from chasles.robots import planar, puma560
 
 FUZZ = int(os.environ.get("CHASLES_FUZZ", "20000"))
-"""Argument lists in the fuzz; a long run has a million."""
+"""Number of argument lists in the fuzz test; a long run uses a million."""
 
 GUARDED = pytest.mark.skipif(not hasattr(mmap, "PROT_READ"), reason="no page protection here")
 pytestmark = pytest.mark.skipif(not objects.supported(), reason="this Python has no fast entry")
 
 
-# In a process of its own -----------------------------------------------------------------------
+# Tests in separate processes -------------------------------------------------------------------
 
 
 PERTURBED = {"PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "255"}
-"""With the GNU C library, freed memory is overwritten: using it after that does not go unseen."""
+"""Environment in which the GNU C library overwrites freed memory, so that its use is detected."""
 
 
 def stress(*arguments: str, seconds: float = 300.0, **environment: str) -> str:
-    """What a trial prints. A crash is a failure."""
+    """Return the output of a trial. A crash fails the test."""
     path = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", entry_stress.__file__, *arguments],
@@ -60,7 +60,7 @@ def stress(*arguments: str, seconds: float = 300.0, **environment: str) -> str:
 
 
 def test_many_random_argument_lists() -> None:
-    """Never a crash, a leak, or an answer that the Python path does not have."""
+    """Random arguments cause no crash, no leak and no result that differs from the Python path."""
     if not Path("/proc/self/statm").exists():
         print("memory is not watched: this system does not say how much a process holds")
     print(stress("fuzz", str(FUZZ), seconds=60.0 + FUZZ / 200.0))
@@ -68,7 +68,7 @@ def test_many_random_argument_lists() -> None:
 
 @GUARDED
 def test_no_byte_outside_the_arrays() -> None:
-    """Every array lies against a page that may not be read: touching it would end the process."""
+    """Arrays lie next to a protected page, so that any access outside them ends the process."""
     assert "guarded" in stress("guard")
 
 
@@ -85,22 +85,22 @@ def test_garbage_with_an_entry_is_collected(environment: dict[str, str]) -> None
 
 @pytest.mark.parametrize("environment", [{}, PERTURBED], ids=["plain", "perturbed"])
 def test_entries_that_outlive_the_interpreter(environment: dict[str, str]) -> None:
-    """A process that ends with entries in every place ends well."""
+    """A process exits without errors even if entries are kept in places that are cleared late."""
     assert "ending" in stress("ended", **environment)
 
 
 def test_nothing_is_used_after_it_was_freed() -> None:
-    """A short fuzz, at whose end everything is taken apart."""
+    """A short fuzz run frees all objects at exit without using freed memory."""
     stress("fuzz", "3000", **PERTURBED)
 
 
 def test_a_layout_that_is_not_known_is_noticed() -> None:
-    """Every offset that the code relies on is probed, and a wrong one does no harm."""
+    """All offsets that the code relies on are tested, and a wrong offset does no harm."""
     assert "noticed" in stress("probe")
 
 
 def test_without_support_the_python_path_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On other Pythons, or where an array's layout is not the one that is known."""
+    """The Python path is used on unsupported Pythons or if the layout of arrays is unknown."""
     monkeypatch.setattr(objects, "supported", lambda: False)
     robot = planar(2)
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
@@ -116,7 +116,7 @@ def test_without_support_the_python_path_is_used(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_entry_outlives_the_robot() -> None:
-    """It keeps what it needs, the Python path included."""
+    """An entry keeps everything that it needs, including the Python path."""
     robot = planar(2)
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
     expected = robot.inverse_dynamics(q, qd, qdd)
@@ -139,7 +139,7 @@ def test_the_entry_outlives_the_robot() -> None:
 
 
 def test_robots_are_forgotten_and_share_their_code() -> None:
-    """Hundreds of entries come and go: robots are collected, and equal ones have one kernel."""
+    """Many robots with entries are created and collected, and equal robots share one kernel."""
     q = np.array([0.3, 0.4])
     source = planar(2).model.source
     expected = chasles.Robot(source).mass_matrix(q)
@@ -157,7 +157,7 @@ def test_robots_are_forgotten_and_share_their_code() -> None:
 
 
 def test_an_entry_taken_apart() -> None:
-    """The collector may empty the list of learned ways: their calls go by Python again."""
+    """After the garbage collector clears the registered calls, the calls are handled by Python."""
     robot, q = planar(2), np.array([0.3, 0.4])
     expected = robot.mass_matrix(q)
     entry = robot.mass_matrix
@@ -174,7 +174,7 @@ def test_an_entry_taken_apart() -> None:
 
 @pytest.fixture
 def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the machine code does not take is an error."""
+    """Raise an error for calls that the machine code does not handle."""
 
     def refused(owner: Any, *_: Any, **__: Any) -> Any:
         raise RuntimeError("not in machine code")
@@ -185,7 +185,7 @@ def no_python(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_python")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_numbers_that_the_machine_code_gathers(dtype: str) -> None:
-    """Lists, tuples, gaps, integers and `threads=1`: computed without a way through Python."""
+    """Lists, tuples, strided and integer arrays and `threads=1` are handled without Python."""
     compiled = chasles.compile(planar(2), "gravity_forces", dtype=dtype)
     whole = np.array([3.0, -7.0], dtype)
     expected = compiled(whole)
@@ -208,7 +208,7 @@ def test_numbers_that_the_machine_code_gathers(dtype: str) -> None:
 
 
 def test_two_entries_of_one_function() -> None:
-    """A robot's method and `compile(...).fast` share code, and fall back each to its own path."""
+    """A robot's method and `compile(...).fast` share code, but each has its own Python path."""
     robot = planar(2)
     compiled = chasles.compile(robot, "inverse_dynamics")
     q, qd, qdd = (a[0] for a in states(robot, "inverse_dynamics"))
@@ -228,14 +228,14 @@ def test_two_entries_of_one_function() -> None:
 
 
 def test_entries_made_at_once() -> None:
-    """Threads that make entries of one kernel at the same time get each its own Python path."""
+    """If threads create entries of one kernel at once, each entry has its own Python path."""
     compiled = planar(2).function("gravity_forces")
     made: dict[int, Callable[..., Any]] = {}
     start = threading.Barrier(4)
 
     def slowly(frame: types.FrameType, event: str, argument: Any) -> Any:
         if frame.f_code is llvm.Kernel.fast_entry.__code__:
-            time.sleep(0.01)  # another thread goes on here
+            time.sleep(0.01)  # let another thread continue
             return slowly
         return None
 
@@ -259,7 +259,7 @@ def test_entries_made_at_once() -> None:
 
 
 def test_copies_and_pickles_of_entries() -> None:
-    """Whatever comes back computes the same, single states and batches."""
+    """Copies and unpickled entries compute the same results for single states and batches."""
     robot = planar(2)
     states = state(robot, 5, 4)
     row = [a[0] for a in states]
@@ -286,7 +286,7 @@ def test_copies_and_pickles_of_entries() -> None:
 
 
 def _there(things: Sequence[Callable[..., Any]], states: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Run in another process: single states, batches and arguments for the Python path."""
+    """Call functions with single states, batches and lists, which use the Python path."""
     row = [a[0] for a in states]
     return [f(*form) for f in things for form in (row, states, [a.tolist() for a in states])]
 
@@ -310,7 +310,7 @@ def test_entries_go_to_other_processes() -> None:
 
 
 def test_threads_hammer_one_entry() -> None:
-    """Single states, batches, outputs and errors, while another thread collects garbage."""
+    """Threads compute states, batches, outputs and errors while another thread collects garbage."""
     robot = puma560()
     q, qd, qdd = state(robot, 7, 600)
     tau = robot.inverse_dynamics(q, qd, qdd)
@@ -353,7 +353,7 @@ def test_threads_hammer_one_entry() -> None:
 
 
 def test_a_thread_with_a_small_stack() -> None:
-    """Workspaces are no larger than a modest stack."""
+    """Workspaces fit into a stack of 256 KiB."""
     matrix = subject("matrix")
     given, found = matrix.some(100), []
     usual = threading.stack_size(256 * 1024)

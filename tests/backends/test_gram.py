@@ -1,4 +1,4 @@
-"""Gram matrices in machine code beside NumPy's products."""
+"""Gram matrices computed by machine code, compared with NumPy's products."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from chasles.backends.llvm.gram import ABREAST, Grams, lanes
 
 @pytest.mark.parametrize("groups", [(1,), (ABREAST,), (ABREAST + 1, 1, 2 * ABREAST + 1)])
 def test_sums_are_those_of_numpy(groups: tuple[int, ...]) -> None:
-    """Rows come in parts, also of one row and of none."""
+    """Rows may be added in parts, including parts of one row or none."""
     widths = [lanes() * many for many in groups]
     rows = np.random.default_rng(0).normal(size=(300, sum(widths)))
     found = Grams(widths)
@@ -17,7 +17,7 @@ def test_sums_are_those_of_numpy(groups: tuple[int, ...]) -> None:
     first = 0
     for width, matrix in zip(widths, found.matrices, strict=True):
         W = rows[:, first : first + width]
-        # Each of 300 products may round once.
+        # Each of the 300 products may round once.
         np.testing.assert_allclose(matrix, W.T @ W, rtol=0.0, atol=300 * 2e-16 * 16.0)
         assert np.array_equal(matrix, matrix.T)
         first += width

@@ -1,4 +1,4 @@
-"""Options, wrenches and guards in the fast entry: what it learns, and what it must not take."""
+"""Options, wrenches and checks in the fast entry, which registers the calls that it has seen."""
 
 import concurrent.futures
 import gc
@@ -25,11 +25,11 @@ from chasles.robots import four_bar, planar, puma560
 pytestmark = pytest.mark.skipif(not objects.supported(), reason="this Python has no fast entry")
 
 TURNS = 4
-"""Calls after which an entry has been made and has learned."""
+"""Number of calls after which an entry exists and has registered a call."""
 
 
 def by_python(robot: chasles.Robot, function: str) -> Any:
-    """A method of an equal robot that never has a fast entry, nor do its compiled functions."""
+    """Return a method of an equal robot that never uses fast entries."""
 
     def call(*arguments: Any, **named: Any) -> Any:
         other = chasles.Robot(robot.model.source, mimic=robot.mimic)
@@ -41,7 +41,7 @@ def by_python(robot: chasles.Robot, function: str) -> Any:
 
 
 def agree(robot: chasles.Robot, function: str, given: Any, named: dict[str, Any]) -> Any:
-    """The outcome of a call by a robot's method, each time that of the Python path."""
+    """Return the outcome of a method call, repeatedly checked against the Python path."""
     expected = outcome(by_python(robot, function), given, named)
     for _ in range(TURNS):
         assert outcome(getattr(robot, function), given, named) == expected, named
@@ -49,16 +49,16 @@ def agree(robot: chasles.Robot, function: str, given: Any, named: dict[str, Any]
 
 
 def ways(entry: Any) -> list[Any]:
-    """The ways that an entry has learned."""
+    """Return the calls that an entry has registered."""
     found: list[Any] = entry.__self__[1]
     return found
 
 
-# What is learned -------------------------------------------------------------------------------
+# Registered calls ------------------------------------------------------------------------------
 
 
 def views(robot: chasles.Robot) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Functions, how many arrays they take, and options."""
+    """Yield functions, the number of arrays that they take, and options."""
     for frame, axes, at in itertools.product(
         ("tool", robot.bodies[2]), ("world", "frame"), ("frame", "world", (0.1, 0.0, 0.2))
     ):
@@ -76,7 +76,7 @@ def views(robot: chasles.Robot) -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 
 def test_every_option_leads_to_its_own_kernel() -> None:
-    """All of one robot, in turns; in machine code after a while."""
+    """Calls of one robot with many options agree with Python, and later need only machine code."""
     robot = puma560()
     arrays = [a[0] for a in state(robot, 3, 2)]
     for function, count, named in views(robot):
@@ -90,12 +90,15 @@ def test_every_option_leads_to_its_own_kernel() -> None:
 FRAMED = {"forward_kinematics": 1, "jacobian": 1, "generalized_jacobian": 1, "frame_velocity": 2}
 FRAMED |= {"frame_acceleration": 3, "operational_inertia_inverse": 1}
 FRAMED |= {"frame_motion": 3, "jacobian_rate": 2}
-"""Functions of a frame, and how many arrays they take."""
+"""Functions of a frame, and the number of arrays that they take."""
 
 
 @pytest.mark.parametrize("function", FRAMED)
 def test_a_frame_by_position_is_the_frame_by_name(function: str) -> None:
-    """The same bits, in machine code after a while; errors of Python's own."""
+    """A positional frame gives bitwise identical results and is later handled by machine code.
+
+    Errors are those of the Python path.
+    """
     robot = puma560()
     arrays = [a[0] for a in state(robot, 3, 2)][: FRAMED[function]]
     for more in ({}, {"method": "fastest"} if function == "forward_kinematics" else {}):
@@ -121,7 +124,7 @@ def test_text_is_the_frame_of_no_other_function() -> None:
 
 
 def test_equal_values_are_the_same_option() -> None:
-    """Text and points that are equal, not identical."""
+    """Strings and points that are equal but not identical are the same option."""
     robot = puma560()
     arrays = [a[0] for a in state(robot, 3, 2)]
     for k in range(TURNS):
@@ -138,7 +141,7 @@ def test_equal_values_are_the_same_option() -> None:
 
 
 class Text(str):
-    """Equal to everything, and says so."""
+    """String that compares equal to everything."""
 
     __slots__ = ()
 
@@ -150,7 +153,7 @@ class Text(str):
 
 
 def test_values_that_are_no_options() -> None:
-    """Of other types, unknown, or without hash: the same errors as ever, learned or not."""
+    """Unknown or unhashable values raise the same errors before and after calls are registered."""
     robot = puma560()
     q = state(robot, 3, 2)[0][0]
     agree(robot, "jacobian", [q], {"frame": "tool"})
@@ -199,12 +202,12 @@ def test_a_method_of_a_subclass_is_not_replaced() -> None:
         assert np.array_equal(robot.mass_matrix(q), expected)
 
 
-# Numbers ---------------------------------------------------------------------------------------
+# Data types ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("lead", [(), (1,), (5,), (2, 3)], ids=str)
 def test_single_precision(lead: tuple[int, ...]) -> None:
-    """All float32 is computed so; with anything else among them, in double precision."""
+    """Arguments that are all float32 are computed in float32, and mixed ones in float64."""
     robot = tree(2, 4, floating=True)
     arrays = list(state(robot, 4, lead))
     short = [a.astype(np.float32) for a in arrays]
@@ -220,15 +223,15 @@ def test_single_precision(lead: tuple[int, ...]) -> None:
 
 
 class Push(Wrench):
-    """A wrench of another type."""
+    """Wrench of a subclass."""
 
 
 class Given(dict[str, Any]):
-    """A dictionary of another type."""
+    """Dictionary of a subclass."""
 
 
 class Growing:
-    """An array that changes the loads when it is asked for its numbers."""
+    """Array-like object that clears the loads when it is converted to an array."""
 
     def __init__(self, loads: dict[str, Any]) -> None:
         self.loads = loads
@@ -239,7 +242,7 @@ class Growing:
 
 
 def loads(frames: tuple[str, ...]) -> Iterator[Any]:
-    """Good and bad values of `f_ext`."""
+    """Yield valid and invalid values of `f_ext`."""
     a, b = frames
     six = np.linspace(1.0, 6.0, 6)
     values = [six, six[::-1], six.tolist(), tuple(six), six.astype(np.float32), six.astype(int)]
@@ -266,7 +269,7 @@ def loads(frames: tuple[str, ...]) -> Iterator[Any]:
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics"])
 def test_wrenches(function: str) -> None:
-    """In any order, type and form; twice, so that each meets what all others have taught."""
+    """Wrenches in any order, type and form agree with Python, before and after registration."""
     robot = puma560()
     for lead in ((), (2,)):
         arrays = list(state(robot, 5, lead))
@@ -294,7 +297,7 @@ def test_wrenches_that_change_in_the_call() -> None:
     assert robot.inverse_dynamics(*arrays, f_ext={"tool": wrench}).tobytes() != expected.tobytes()
 
 
-# Guards ----------------------------------------------------------------------------------------
+# State checks ----------------------------------------------------------------------------------
 
 
 def closed_states(robot: chasles.Robot, count: int) -> list[np.ndarray]:
@@ -305,7 +308,7 @@ def closed_states(robot: chasles.Robot, count: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("function", ["forward_dynamics", "constrained_dynamics"])
 def test_closed_loops(function: str) -> None:
-    """Good states by machine code; open ones are refused, and leave `out` as it was."""
+    """Machine code handles closed states. Open loops raise an error and leave `out` unchanged."""
     robot = four_bar()
     states = closed_states(robot, 6)
     for lead in (0, slice(None), slice(0, 1)):
@@ -332,7 +335,7 @@ def test_closed_loops(function: str) -> None:
 
 
 def test_closed_loops_have_an_entry_after_one_call() -> None:
-    """So a method that is kept after the first call is fast."""
+    """After one call, the method of a robot with closed loops is a fast entry that can be kept."""
     robot = four_bar()
     given = [a[0] for a in closed_states(robot, 1)]
     expected = robot.forward_dynamics(*given)
@@ -348,7 +351,7 @@ def test_closed_loops_have_an_entry_after_one_call() -> None:
 
 
 def test_references() -> None:
-    """After many calls every object has as many references as before."""
+    """After many calls, all objects have as many references as before."""
     robot, loops = puma560(), four_bar()
     arrays = [a[0] for a in state(robot, 6, 2)]
     batch = list(state(robot, 6, 3))
@@ -408,7 +411,7 @@ def test_robots_with_learned_ways_are_collected() -> None:
 
 
 def test_threads_that_learn_at_once() -> None:
-    """Each gets its own answers while others teach the same entries."""
+    """Threads that register calls of the same entries at once get correct results."""
     robot = puma560()
     arrays = list(state(robot, 7, 40))
     frames = ["tool", *robot.bodies[1:]]
@@ -436,7 +439,7 @@ def test_threads_that_learn_at_once() -> None:
 
 
 def test_time() -> None:
-    """A robot held at a time, and at many times, one for each state."""
+    """A robot has fast entries at a fixed time and at an array of times, one per state."""
     robot = puma560().drive({"joint1": lambda t: 0.3 + 0.5 * t * t})
     q, qd, qdd = state(robot, 8, 5)
     compiled = robot.function("inverse_dynamics")

@@ -1,4 +1,4 @@
-"""Limbs of one form in the lanes of vectors: which instructions go together, and their results."""
+"""Similar limbs packed into vector lanes: choice of the packed instructions, and their results."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def staged(robot: chasles.Robot) -> Staged:
 
 
 def uneven() -> chasles.Robot:
-    """A quadruped whose legs have the same joints, but each other masses and lengths."""
+    """Return a quadruped whose legs have the same joints but different masses and lengths."""
     source = chasles.robots.quadruped().model.source
     rng = np.random.default_rng(3)
     links = tuple(
@@ -51,7 +51,7 @@ def test_a_chain_has_no_limbs_alike():
 
 
 def check_packs(program: Program, code) -> None:
-    """Instructions that go together are of one kind, and so is each of their arguments."""
+    """Check that packed instructions have the same operation and packed or identical arguments."""
     pack = {k: each for each in program.alike for k in each}
     needed = {r for refs in program.results for r in refs}
     waiting = list(needed)
@@ -85,7 +85,7 @@ def test_limbs_that_differ_in_numbers_go_together_too():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("fuse", [True, False])
 def test_one_state_is_that_of_the_straight_program(dtype, fuse):
-    """And of a batch, to the bit. The straight program knows nothing of limbs."""
+    """One state is bitwise the same as in a batch, and agrees with a program without limbs."""
     robot = uneven()
     made, plain = staged(robot), program(robot.model, "forward_dynamics", derivative=SLOPES)
     rng = np.random.default_rng(5)
@@ -107,7 +107,7 @@ def test_one_state_is_that_of_the_straight_program(dtype, fuse):
 
 
 def test_derivatives_by_differences(quadruped):
-    """Central differences of forward dynamics, by a method that shares nothing with derivatives."""
+    """Derivatives agree with central differences of a method that shares no code with them."""
     robot, h = quadruped, 1e-6
     rng = np.random.default_rng(2)
     q, (qd, tau) = robot.random(rng), rng.normal(size=(2, robot.nv))

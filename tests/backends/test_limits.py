@@ -1,4 +1,4 @@
-"""What a machine allows, and what a program needs of it. No speed is asserted."""
+"""Limits of a machine, and the work of a program. No speed is asserted."""
 
 import math
 
@@ -13,13 +13,13 @@ SLOW = limits.SLOW
 
 
 def test_the_work_of_a_pendulum() -> None:
-    """m l^2/3 times qdd and m g l/2 times cos(q): a product, a fused one, and a cosine."""
+    """The torque m l^2/3 qdd + m g l/2 cos(q) takes a product, a fused product and a cosine."""
     program = chasles.compile(planar(1), "inverse_dynamics").program
     assert Work.of(program) == Work(2 + SLOW, 3, 1)
 
 
 def test_the_work_of_an_arm() -> None:
-    """Fused products count once, so that there are fewer operations than counted, not too few."""
+    """Fused products count as one operation, so the work is never overestimated."""
     program = chasles.compile(puma560(), "forward_dynamics").program
     work, count = Work.of(program), program.count
     slow = SLOW * (count.divisions + count.sines_and_cosines)
@@ -28,7 +28,7 @@ def test_the_work_of_an_arm() -> None:
 
 
 def test_limits() -> None:
-    """By hand: 4 numbers read and 6 written in each of 10 states, of 8 bytes."""
+    """Times agree with a calculation by hand for 10 states of 4 inputs and 6 outputs of 8 bytes."""
     known = Limits("", {"float64": 100.0}, ((1, 10.0), (100, 1000.0)), ((1, 5.0), (100, 5.0)))
     work = Work(30, 4, 6)
     assert known.arithmetic(work, "float64", 10) == 3.0
@@ -52,6 +52,6 @@ def test_this_processor(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("fuse", [True, False])
 def test_products_are_not_left_out(fuse: bool) -> None:
-    """The loop is there in the machine code, with or without fused products."""
+    """The compiled benchmark loop contains all products, with or without fused multiply-add."""
     text = limits._peak("float64", "double", "f64", 2, fuse=fuse)
     assert text.count("@llvm.fma" if fuse else "fmul") == limits.CHAINS + fuse

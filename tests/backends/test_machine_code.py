@@ -1,4 +1,4 @@
-"""What enters machine code, and what leaves with it: counts of any size, and code that is freed."""
+"""Validation of counts passed to machine code, and lifetime of loaded code."""
 
 import copy
 import gc
@@ -26,7 +26,7 @@ from chasles.expr import RULES, Arena, Program, Variable
 from chasles.robots import planar, puma560
 
 LARGE = (2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 2**64 + 64, 10**5000)
-"""Integers that a word of 64 bits does not hold, or holds as another, and those about as large."""
+"""Integers above 2^53, around 2^63 and 2^64, and a very large one."""
 
 MAPS = pytest.mark.skipif(
     not Path("/proc/self/maps").exists(), reason="this system does not say what a process holds"
@@ -39,7 +39,7 @@ MAPS = pytest.mark.skipif(
 @pytest.mark.parametrize("value", LARGE, ids=[f"{n.bit_length()} bits {n % 100}" for n in LARGE])
 @pytest.mark.parametrize("name", ["steps", "every", "threads"])
 def test_counts_that_are_too_large(name: str, value: int) -> None:
-    """Each is an error, and the same, wherever it is given; nothing has run."""
+    """All functions reject a count that is too large with the same error."""
     robot = planar(2)
     q, qd = np.zeros((2, 3, 2))
     given: dict[str, Any] = {"dt": 1e-3, "steps": 200, name: value}
@@ -53,14 +53,14 @@ def test_counts_that_are_too_large(name: str, value: int) -> None:
             robot.rollout_pullback(q, qd, covectors=(q, qd), **given)
     if name == "threads":
         for call in (robot.gravity_forces, chasles.compile(robot, "gravity_forces")):
-            for _ in range(2):  # before and with the fast entry
+            for _ in range(2):  # before and after the fast entry is created
                 with raises("E-CALL-003", "gravity_forces: threads"):
                     call(q, threads=value)
 
 
 @pytest.mark.parametrize("every", [199_999, 200_000, 200_001, 2**40, 2**53])
 def test_records_are_as_many_as_fit(every: int) -> None:
-    """Between records there may be more steps than there are: only the last is kept."""
+    """If the interval between records exceeds the steps, the first and last states are recorded."""
     q, qd = np.full((2, 2, 2), 0.1)
     for row in (slice(0, 1), slice(0, 2)):
         found = planar(2).rollout(q[row], qd[row], dt=1e-5, steps=200_000, every=every)
@@ -70,7 +70,7 @@ def test_records_are_as_many_as_fit(every: int) -> None:
 
 
 def test_words() -> None:
-    """The wall behind the door: no integer is cut off."""
+    """`arrays.words` raises an error for integers that 64 bits cannot represent."""
     assert list(arrays.words([-(2**63), -1, 0, 2**63 - 1])) == [-(2**63), -1, 0, 2**63 - 1]
     for bad in (2**63, -(2**63) - 1, 2**64, 2**64 + 1, 1.0, "1", None):
         with raises("E-CALL-098"):
@@ -79,7 +79,7 @@ def test_words() -> None:
 
 @pytest.mark.parametrize("change", [("workspace", -1), ("workspace", 2**64), ("workspace", 1.5)])
 def test_sizes_in_a_file_of_the_cache(change: tuple[str, Any]) -> None:
-    """An entry with a size that no machine code has is not used."""
+    """A cache entry with an impossible workspace size is rejected."""
     artifact = chasles.compile(planar(2), "gravity_forces").kernel.artifact
     assert cache.Artifact.from_bytes(artifact.to_bytes()) == artifact
     name, value = change
@@ -92,7 +92,7 @@ def test_sizes_in_a_file_of_the_cache(change: tuple[str, Any]) -> None:
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No kernel is kept that nobody uses."""
+    """Disable the caching of unused kernels."""
     monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(llvm, "RECENT", 0)
     llvm.pool()
@@ -100,13 +100,13 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def pieces() -> int:
-    """How many pieces of code there are, those that stay apart."""
+    """Return the number of loaded pieces of machine code."""
     gc.collect()
     return sum(isinstance(each, llvm_code.Piece) for each in gc.get_objects())
 
 
 def test_code_goes_with_its_last_owner(alone: None) -> None:
-    """A robot, a function, an entry, a motion: each keeps what it needs, and no more."""
+    """A robot, a function, an entry and a rollout keep code loaded only as long as they need it."""
     q, before = np.array([0.3, 0.4]), pieces()
     robot = planar(2).with_gravity([0.0, 0.0, -3.0])
     expected = robot.gravity_forces(q)
@@ -129,7 +129,7 @@ def test_code_goes_with_its_last_owner(alone: None) -> None:
 
 
 def test_an_entry_alone_keeps_its_code(alone: None) -> None:
-    """Even where the garbage collector has emptied everything else that it can."""
+    """An entry keeps its code even after everything else was collected."""
     robot, q = planar(2).with_gravity([0.0, 0.0, -4.0]), np.array([0.3, 0.4])
     expected = robot.gravity_forces(q)
     kernel = robot.function("gravity_forces").kernel
@@ -144,7 +144,7 @@ def test_an_entry_alone_keeps_its_code(alone: None) -> None:
 
 
 def test_a_batch_with_a_large_workspace_needs_no_python() -> None:
-    """Its memory is allocated for the call and freed after it, also where the call is refused."""
+    """The workspace is allocated for each call and freed, even if the call is refused."""
     size = 1200
     arena, x, y = Arena(RULES), Variable("x", (size,)), Variable("y", (size,))
     sums = [a + a for a in (arena.input("x", k) for k in range(size))]
@@ -167,7 +167,7 @@ def test_a_batch_with_a_large_workspace_needs_no_python() -> None:
 
 
 def test_a_finaliser_in_the_garbage_may_call(alone: None) -> None:
-    """The collector finalises all objects of a cycle before it clears them, in any order."""
+    """The collector runs all finalizers of a cycle, in any order, before it clears objects."""
     answers: list[np.ndarray] = []
 
     class Late:
@@ -202,7 +202,7 @@ def test_equal_robots_share_and_the_last_frees(alone: None) -> None:
 
 
 def test_recent_kernels_are_kept(alone: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many, those asked for last; equal robots that are made again find them."""
+    """A limited number of recently used kernels is kept, so that equal robots find them again."""
     monkeypatch.setattr(llvm, "RECENT", 3)
     llvm.forget()
     before = pieces()
@@ -219,7 +219,7 @@ def test_recent_kernels_are_kept(alone: None, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_code_is_freed_while_others_call(alone: None) -> None:
-    """Threads call, drop and make robots at the same time."""
+    """Threads can call, drop and create robots at the same time."""
     wrong: list[int] = []
 
     def work(seed: int) -> None:
@@ -241,7 +241,7 @@ def test_code_is_freed_while_others_call(alone: None) -> None:
 
 
 def test_dropping_a_robot_waits_for_no_compilation(alone: None) -> None:
-    """Freed code waits for the end of LLVM's work instead."""
+    """If LLVM is busy, code is freed after its work is done."""
     before = pieces()
     robot = planar(1).with_gravity([0.0, 0.0, -8.5])
     robot.gravity_forces(np.zeros(1))
@@ -254,7 +254,7 @@ def test_dropping_a_robot_waits_for_no_compilation(alone: None) -> None:
 
 
 def test_no_signal_interrupts_work_with_llvm() -> None:
-    """It runs in another thread than handlers do; its result or error comes back, then theirs."""
+    """LLVM runs in a separate thread. Signals are handled after its result is returned."""
     assert llvm_code.undisturbed(threading.current_thread) is not threading.main_thread()
     with pytest.raises(ZeroDivisionError):
         llvm_code.undisturbed(lambda: 1 / 0)
@@ -272,7 +272,7 @@ def test_no_signal_interrupts_work_with_llvm() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
 def test_llvm_is_interrupted_at_any_moment() -> None:
-    """Its lock is never left taken, for which another thread would wait for ever."""
+    """An interrupt never leaves LLVM's lock taken, which would block other threads forever."""
     assert "300 interrupts" in trial("compiling", "300")
 
 
@@ -284,7 +284,7 @@ def test_code_is_not_copied() -> None:
 
 
 def test_the_collector_does_not_know_the_code() -> None:
-    """It neither empties tuples nor looks into arrays: the owner of code is made of these."""
+    """The owner of code consists of tuples and arrays, which the collector does not clear."""
     robot = planar(2)
     robot.gravity_forces(np.zeros(2))
     _, code, *_ = robot.gravity_forces.__self__[-1][1]
@@ -300,5 +300,5 @@ def test_the_collector_does_not_know_the_code() -> None:
     ids=["distinct", "equal"],
 )
 def test_robots_that_come_and_go(kind: str, count: int) -> None:
-    """The process holds as much memory, in as many mappings, after them as before."""
+    """Creating and dropping robots does not increase the memory or the number of mappings."""
     print(trial(kind, str(count)))

@@ -1,4 +1,4 @@
-"""Long modules in pieces, compiled by other processes: the same results if these fail too."""
+"""Long modules split into pieces that other processes compile, and failures of these processes."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ MACHINE = {
 
 @pytest.fixture
 def short_pieces(monkeypatch):
-    """Even short functions are pieces."""
+    """Split even short functions into pieces."""
     monkeypatch.setattr(llvm_code, "LONG", 50)
     monkeypatch.setattr(llvm_code, "WORTH", 100)
 
@@ -50,7 +50,7 @@ def same(a, b):
     return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
-def test_pieces_give_the_same_bits(short_pieces, traced, expected):
+def test_each_piece_becomes_an_object(short_pieces, traced):
     text = llvm.source(traced).text
     pieces = llvm_code.split(text, 3)
     assert len(pieces) > 2
@@ -59,7 +59,7 @@ def test_pieces_give_the_same_bits(short_pieces, traced, expected):
 
 
 def _refuse(text):
-    """What this process may compile: the piece without long functions."""
+    """Assemble a piece in this process, which may only be the piece without long functions."""
     assert "@entry" in text or "@batch" in text, "a process failed"
     return llvm.assemble(text, llvm.Machine.host())
 
@@ -132,7 +132,7 @@ def test_an_interrupt_ends_the_processes(short_pieces, traced):
 
 
 def workers():
-    """The children of this process."""
+    """Return the child processes of this process."""
     own = Path(f"/proc/self/task/{threading.get_native_id()}/children")
     if not own.exists():
         pytest.skip("no list of processes")
@@ -161,7 +161,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_a_daemonic_process_compiles_without_a_guard(tmp_path):
-    """multiprocessing would run the main module again; these processes do not know of it."""
+    """The worker processes do not run the main module again, unlike those of multiprocessing."""
     script = tmp_path / "no_guard.py"
     script.write_text(
         """

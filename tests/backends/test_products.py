@@ -1,4 +1,4 @@
-"""Programs that end at the factors of their results: the same results as straight-line programs."""
+"""Staged programs, which end with matrix products, agree with straight-line programs."""
 
 from dataclasses import replace
 from functools import cache
@@ -16,7 +16,10 @@ from chasles.functions.programs import Derivative, program, runnable
 
 SLOPES = Derivative("jacobian", ("q", "qd", "tau"))
 SPREAD = {"columns": 0, "states": 10**9}
-"""What the lanes of a batch are, by the limit up to which they are states."""
+"""Limits on the number of products below which a lane of a batch computes one state.
+
+A lane computes a column of a matrix above the limit.
+"""
 
 CASES = [("mass_matrix_inverse", None), ("forward_dynamics", SLOPES), ("linearize", None)]
 
@@ -46,7 +49,7 @@ def test_staged_programs_give_what_straight_ones_give(branched, case, dtype, sta
 
 @cache
 def both(function, derivative):
-    """The staged program of the robot below, and what the straight one gives for its states."""
+    """Return a staged program, and the results of the straight-line program for the same states."""
     robot, states = walking()
     staged = runnable(robot.model, function, derivative=derivative, staged=0)
     assert isinstance(staged, Staged)
@@ -63,7 +66,10 @@ def branched():
 
 @cache
 def walking():
-    """A robot with branches and a floating base, of so many freedoms that lanes do not fit."""
+    """Return a robot with a floating base and branches, and its states.
+
+    Its 18 degrees of freedom are not a multiple of 4 or 8 lanes.
+    """
     robot = chasles.robots.quadruped()
     rng = np.random.default_rng(7)
     q = robot.random(rng, size=24)
@@ -108,7 +114,7 @@ def test_every_number_of_lanes(branched, width, lanes, monkeypatch):
 
 
 def test_constants_zeros_and_narrow_matrices():
-    """Left entries that are constants other than one, rows of zeros, few columns."""
+    """Products are correct for constant entries, rows of zeros, and few columns."""
     arena = Arena(RULES)
     x, y = (arena.input("x", k) for k in range(2))
     left = [2.0, x, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, y]
@@ -140,7 +146,10 @@ def test_large_robots_are_staged_and_small_ones_are_not(branched):
 
 
 def test_limbs_are_packed_into_vectors():
-    """Columns of a trunk (in all rows) and of four limbs, out of step with vectors of four."""
+    """The columns of each limb share a vector, although limbs are not aligned with vectors.
+
+    The columns of a trunk are nonzero in all rows. Four limbs have three columns each.
+    """
     trunk, limbs = [0b11111111111111] * 2, [0b11 | 0b111 << 2 + 3 * k for k in range(4)]
     patterns = [*trunk, *(limbs[k] for k in range(4) for _ in range(3))]
     packs = packed(patterns, 4)

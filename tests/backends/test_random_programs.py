@@ -1,7 +1,7 @@
-"""Programs that no robot has: any operations, any results, any cut into parts.
+"""Random programs: any operations, any results, and any division into parts.
 
-Without fused products and without sines every operation has one right result in IEEE 754, so that
-machine code must have the interpreter's values exactly; with them, one state and many must agree.
+Without fused multiply-add and sines, IEEE 754 defines one correct result for every operation, so
+machine code must equal the interpreter exactly. With them, single states must equal batches.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ FAR = st.sampled_from([0, 1, 2, 5, 12, 100])
 
 @st.composite
 def programs(draw: st.DrawFn, ops: list[str]) -> Program:
-    """A program of two inputs and two outputs; results may repeat, be inputs, or be constant."""
+    """Draw a program of two inputs and outputs. Results may repeat or be inputs or constants."""
     arena = Arena(RULES)
     sizes = draw(st.integers(1, 5)), draw(st.integers(0, 11))
     inputs = [Variable(name, (n,)) for name, n in zip("ab", sizes, strict=True)]
@@ -50,7 +50,7 @@ def rows(program: Program, count: int, seed: int) -> list[np.ndarray]:
 
 
 def _set(patch: pytest.MonkeyPatch, longest: int, far: int) -> None:
-    """Cut programs into parts of this length, and let values rest in memory after `far` steps."""
+    """Split programs into parts of this length, and reload values after `far` instructions."""
     patch.setattr(llvm_source, "LONGEST", longest)
     patch.setattr(llvm_source, "FAR", far)
     patch.setattr(llvm_source, "LASTING", 0)
@@ -66,7 +66,7 @@ def _set(patch: pytest.MonkeyPatch, longest: int, far: int) -> None:
     COUNTS,
 )
 def test_exact_operations(program: Program, width: int, longest: int, far: int, count: int) -> None:
-    """Machine code of any width and cut has the interpreter's values; so has NumPy."""
+    """Machine code of any vector width and part length, and NumPy, equal the interpreter."""
     inputs = rows(program, count, longest)
     machine = replace(Machine.host().without_fma(), width=width)
     with pytest.MonkeyPatch.context() as patch:

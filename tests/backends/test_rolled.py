@@ -1,4 +1,4 @@
-"""Long programs as loops over their segments: the same numbers as the operations one by one."""
+"""Long programs compiled as loops over their segments give the same results."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "kinetic_ene
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Roll every program, however short and whatever its forms."""
+    """Compile every program as a loop, however short it is and however many forms it has."""
     monkeypatch.setattr(tracing, "MANY", 0)
     monkeypatch.setattr(llvm_source, "LOOP", 0)
     monkeypatch.setattr(rolling, "SHORTER", 0)
@@ -48,7 +48,7 @@ def run(kernel: llvm.Kernel, given: list[Array]) -> Array:
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_a_loop_gives_the_numbers_of_its_program(name: str, function: str) -> None:
-    """Beside the interpreter, and another method of the books on plain floats."""
+    """A loop agrees with the interpreter, and with another algorithm evaluated on plain floats."""
     robot = ROBOTS[name]()
     program = programs.program(robot.model, function)
     assert rolling.rolled(program) is not None
@@ -79,7 +79,10 @@ def test_loops_in_single_precision_and_without_fused_products() -> None:
 
 
 def test_long_chains_are_loops_by_themselves() -> None:
-    """Beside the book's recursion on plain floats; the number of forms does not grow."""
+    """Inverse dynamics of a long chain is a loop, and agrees with recursion on plain floats.
+
+    The number of forms does not grow with the chain.
+    """
     robot = general_chain(300)
     compiled = chasles.compile(robot, "inverse_dynamics")
     target = Target(8, fuse=True)
@@ -99,7 +102,10 @@ def test_long_chains_are_loops_by_themselves() -> None:
 
 
 def test_forward_dynamics_of_a_long_chain_undoes_inverse_dynamics() -> None:
-    """It is traced by articulated bodies alone: the mass matrix has a hundred times the entries."""
+    """Forward dynamics of a long chain uses only articulated bodies, and inverts inverse dynamics.
+
+    The mass matrix has a hundred times as many entries.
+    """
     robot = general_chain(150)
     ways = programs.candidates(robot.model, "forward_dynamics")
     assert {way.method.name for way in ways} == {"articulated-body"}
@@ -110,7 +116,7 @@ def test_forward_dynamics_of_a_long_chain_undoes_inverse_dynamics() -> None:
 
 
 def _segments(count: int) -> Program:
-    """x -> c sin(x) + x/2 in so many segments, with another c in each of them."""
+    """Return a program of `count` segments x -> c sin(x) + x/2, each with its own c."""
     arena = Arena(UNIFORM, ordered=True)
     x = arena.input("x", 0)
     steps = []

@@ -1,4 +1,4 @@
-"""One state gives the same bits alone, in any place of any batch, from and into any layout."""
+"""One state gives bitwise identical results alone and in batches, with any memory layout."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -34,17 +34,17 @@ CASES = {
     "large matrix": (quadruped, "mass_matrix"),
     "configurations": (lambda: tree(5, 1, floating=True), "integrate"),
 }
-"""A robot and a function whose rows have a size worth trying."""
+"""A robot and a function for each kind of row size."""
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays have the same shape and the same bits."""
+    """Return True if two arrays have the same shape and are bitwise identical."""
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def arguments(program: Program, robot: chasles.Robot, count: int) -> list[np.ndarray]:
-    """Random inputs of a program, one row a state."""
+    """Return random inputs of a program, with one row per state."""
     rng = np.random.default_rng(1)
     found = []
     for variable in program.inputs:
@@ -57,18 +57,18 @@ def arguments(program: Program, robot: chasles.Robot, count: int) -> list[np.nda
 
 
 def listed(found: object) -> list[np.ndarray]:
-    """The results of a function, whether it has one or several."""
+    """Return the one or several results of a function as a list."""
     return list(found) if isinstance(found, tuple) else [found]
 
 
 def frame_option(robot: chasles.Robot, function: str) -> dict[str, str]:
-    """The frame option of the functions that need one."""
+    """Return the frame option if the function needs one."""
     needs = "frame" in signature(FUNCTIONS[function][0].algorithm).options
     return {"frame": robot.frames[-1]} if needs else {}
 
 
 class Subject:
-    """A compiled function, some states, and the results of each state alone."""
+    """A compiled function, states, and the results for each state alone."""
 
     def __init__(self, name: str) -> None:
         make, function = CASES[name]
@@ -103,7 +103,7 @@ def check(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
     assert all(same(a, b) for a, b in zip(found, expected, strict=True))
 
 
-# Any place of any batch ------------------------------------------------------------------------
+# Any place in any batch ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -124,7 +124,7 @@ def test_any_leading_shape(case: Subject) -> None:
 
 
 def test_angles_beyond_the_limit() -> None:
-    """Lanes that leave the vector code for an exact reduction have the bits of one state, too."""
+    """Lanes that use the exact reduction of large angles are bitwise identical to single states."""
     case = subject("forces")
     q, qd, qdd = (a[:21].copy() for a in case.inputs)
     q[3], q[10, 2], q[20] = 1e7, 1e300, -3e6
@@ -134,7 +134,7 @@ def test_angles_beyond_the_limit() -> None:
 
 
 def test_broadcasting(case: Subject) -> None:
-    """The first input has one row for all states of the others, along a new axis."""
+    """The first input broadcasts with the others along a new axis."""
     first, *others = case.inputs
     if not others:
         pytest.skip("one input has nothing to broadcast with")
@@ -145,7 +145,7 @@ def test_broadcasting(case: Subject) -> None:
 
 
 def test_a_public_method_has_the_same_bits() -> None:
-    """The method itself, its fast entry after the first call, and the compiled function."""
+    """A method, its fast entry and the compiled function give bitwise identical results."""
     robot = puma560()
     states = subject("forces").inputs
     expected = subject("forces").alone[0]
@@ -158,7 +158,7 @@ def test_a_public_method_has_the_same_bits() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 16])
 def test_any_number_of_threads(threads: int) -> None:
-    """Large batches are shared among threads; the result may go into an input all the same."""
+    """Large batches on any number of threads are bitwise identical, even if `out` is an input."""
     case = subject("forces")
     inputs = [np.tile(a, (100, 1)) for a in case.inputs]
     expected = np.tile(case.alone[0], (100, 1))
@@ -173,7 +173,7 @@ def test_any_number_of_threads(threads: int) -> None:
 
 @pytest.mark.parametrize("name", ["one freedom", "forces", "two outputs", "quaternions", "pose"])
 def test_single_precision(name: str) -> None:
-    """Arrays that are all float32: the same bits alone and in batches, near the double's values."""
+    """float32 arguments give bitwise identical results alone and in batches, close to float64."""
     case = subject(name)
     inputs = [a.astype(np.float32) for a in case.inputs]
     alone = Subject.stack([case.call(*(a[k] for a in inputs)) for k in range(STATES)])
@@ -197,7 +197,7 @@ def test_single_precision(name: str) -> None:
 
 
 def layouts(a: np.ndarray) -> Iterator[np.ndarray]:
-    """The same numbers, differently in memory."""
+    """Yield arrays with the same values but other memory layouts."""
     spaced = np.zeros((2 * len(a), *a.shape[1:]))
     spaced[::2] = a
     yield spaced[::2]
@@ -225,10 +225,10 @@ def test_any_layout_of_inputs(case: Subject) -> None:
 
 
 def test_other_numbers_are_converted(case: Subject) -> None:
-    """Integers, lists, and single precision among doubles mean the doubles of the same value."""
+    """Integers, lists, and float32 among float64 arguments are converted to float64."""
     rounded = [np.round(8.0 * a) / 8.0 for a in case.inputs]
     for a in rounded:
-        a[..., 0] = 1.0  # no quaternion may vanish
+        a[..., 0] = 1.0  # avoid zero quaternions
     expected = case.call(*rounded)
     check(case.call(*(a.tolist() for a in rounded)), expected)
     if len(rounded) > 1:
@@ -241,7 +241,7 @@ def test_other_numbers_are_converted(case: Subject) -> None:
 
 
 def outs(shape: tuple[int, ...]) -> Iterator[np.ndarray]:
-    """Arrays of one shape, differently in memory."""
+    """Yield arrays of one shape with different memory layouts."""
     count, *rest = shape
     yield np.full(shape, 7.0)
     yield np.full((2 * count, *rest), 7.0)[::2]
@@ -255,7 +255,7 @@ def outs(shape: tuple[int, ...]) -> Iterator[np.ndarray]:
 
 @pytest.mark.parametrize("size", [1, 5, 8, 19])
 def test_any_layout_of_outputs(case: Subject, size: int) -> None:
-    """Results go into `out`, which is returned; nothing beside it is touched."""
+    """Results are written to `out`, which is returned. No other memory is changed."""
     inputs, expected = [a[:size] for a in case.inputs], [e[:size] for e in case.alone]
     for candidates in zip(*(outs(e.shape) for e in expected), strict=True):
         given = list(candidates)
@@ -269,7 +269,7 @@ def test_any_layout_of_outputs(case: Subject, size: int) -> None:
 
 
 def test_an_output_may_be_an_input() -> None:
-    """Exactly the same array, or one that overlaps it by any amount."""
+    """`out` may be an input, or overlap one by any amount."""
     case = subject("forces")
     n = 6
     q, qd, qdd = case.inputs
@@ -294,7 +294,7 @@ def test_an_output_may_be_an_input() -> None:
 
 
 def test_a_number_goes_into_an_array_without_axes() -> None:
-    """By the first call and by the fast entry: `out` is filled and returned."""
+    """A scalar result is written to `out` by the first call and by the fast entry."""
     robot = puma560()
     q = subject("one number").inputs[0][0]
     for _ in range(2):
@@ -317,9 +317,9 @@ def machines() -> dict[str, Machine]:
 @pytest.mark.parametrize("machine", machines())
 @pytest.mark.parametrize("name", ["one freedom", "quaternions", "large matrix", "two outputs"])
 def test_other_machines(name: str, machine: str) -> None:
-    """Every width of vectors, and every effort of the compiler, gives the bits of one state.
+    """All vector widths and compiler efforts give bitwise identical results.
 
-    Fusing or not is a choice of its own.
+    Results with and without fused multiply-add may differ in the last digits.
     """
     case, chosen = subject(name), machines()[machine]
     kernel = llvm.compile(case.program, chosen)
@@ -338,7 +338,7 @@ def test_other_machines(name: str, machine: str) -> None:
 
 @pytest.mark.parametrize("longest", [50, 333, 2000])
 def test_long_programs_in_parts(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However a program is cut, its bits stay; an output may still be an input."""
+    """Results are bitwise identical for any part length, even if `out` is an input."""
     case = subject("quaternions")
     monkeypatch.setattr(llvm_source, "LONGEST", longest)
     kernel = llvm.compile(case.program)
@@ -353,7 +353,7 @@ def test_long_programs_in_parts(longest: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_fma_and_angles_the_interpreter_has_the_same_bits() -> None:
-    """Then every operation is one of IEEE 754, which has one right result."""
+    """Without fused multiply-add and sines, IEEE 754 defines one correct result per operation."""
     slider = _slider()
     program = chasles.compile(slider, "forward_dynamics").program
     assert program.count.sines_and_cosines == 0
@@ -366,7 +366,7 @@ def test_without_fma_and_angles_the_interpreter_has_the_same_bits() -> None:
 
 
 def _slider() -> chasles.Robot:
-    """A tree whose turning joints are spherical: quaternions need no sine."""
+    """Return a tree whose rotary joints are spherical, because quaternions need no sines."""
     source = tree(6, 2, floating=True).model.source
     slow = {"revolute", "continuous", "helical", "universal", "cylindrical", "planar"}
     joints = (
@@ -378,7 +378,7 @@ def _slider() -> chasles.Robot:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_backends_agree_with_the_interpreter(function: str) -> None:
-    """To rounding (1e-12, norm-wise): fused products and other sines are the only difference."""
+    """Backends agree with the interpreter to 1e-12 (norm-wise). Fused products and sines differ."""
     source = tree(5, 1, floating=True).model.source
     hinge = LoopData("hinge", "revolute", source.links[0].name, source.links[-1].name)
     loops = (hinge,) if function.startswith("loop_") else ()

@@ -1,4 +1,4 @@
-"""Large results written past the cache: the same bits as through it, wherever the rows stand."""
+"""Large results written with stores that bypass the cache, for all alignments of the rows."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from chasles.robots import general_chain
 
 
 def _aligned(count: int, size: int, dtype: type, shift: int) -> np.ndarray:
-    """Rows in C order, the first `shift` numbers after a multiple of 64 bytes."""
+    """Return rows in C order that start `shift` entries after a multiple of 64 bytes."""
     memory = np.full(count * size + 64, np.nan, dtype)
     start = (-memory.ctypes.data // memory.itemsize) % (64 // memory.itemsize) + shift
     return memory[start : start + count * size].reshape(count, size)
@@ -22,7 +22,7 @@ def _aligned(count: int, size: int, dtype: type, shift: int) -> np.ndarray:
 def test_rows_are_the_same_past_the_cache(
     joints: int, dtype: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows of all alignments, of lengths that are and are not whole half vectors."""
+    """Rows of all alignments and lengths are written correctly, even with partial half vectors."""
     robot = general_chain(joints)
     program = programs.program(robot.model, "mass_matrix")
     usual = llvm.compile(program, dtype=np.dtype(dtype).name)
@@ -70,7 +70,7 @@ def test_constants_and_zeros_past_the_cache(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("joints", [12, 17])
 def test_products_past_the_cache(monkeypatch: pytest.MonkeyPatch, joints: int, dtype: type) -> None:
-    """Matrices of all alignments, with and without gaps between them, of even and odd sizes."""
+    """Matrices of all alignments and of even and odd sizes are correct, with and without gaps."""
     robot, name = general_chain(joints), np.dtype(dtype).name
     slopes = programs.Derivative("jacobian", ("q", "tau"))
     staged = programs.runnable(robot.model, "forward_dynamics", derivative=slopes, staged=0)

@@ -1,4 +1,4 @@
-"""Threads for batches: the same bits with any number, after a fork, and when things go wrong."""
+"""Batches on several threads: bitwise identical results, forks, interrupts and failures."""
 
 import concurrent.futures
 import contextlib
@@ -33,12 +33,12 @@ FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fo
 
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if there were eight cores, and every batch were worth all of them."""
+    """Simulate a machine with eight cores on which every batch uses all of them."""
     monkeypatch.setattr(arrays, "cores", lambda: 8)
     monkeypatch.setattr(llvm, "WORTH_THREADS", 0)
 
 
-# The same bits ---------------------------------------------------------------------------------
+# Bitwise identical results ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -56,7 +56,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_any_number_of_threads(
     crowded: None, make: Callable[[], chasles.Robot], function: str, dtype: str
 ) -> None:
-    """For sizes around the shares that threads get, dense and strided."""
+    """Results do not depend on threads, for batch sizes around multiples of the threads' shares."""
     robot = make()
     compiled = chasles.compile(robot, function, dtype=dtype)
     inputs = [a.astype(dtype) for a in state(robot, 1, 1000)][: len(compiled.interface.inputs)]
@@ -77,7 +77,7 @@ def _several(found: Any) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("threads", THREADS)
 def test_in_place_with_threads(crowded: None, threads: int | None) -> None:
-    """Into an input, and into memory that overlaps one."""
+    """`out` may be an input or overlap one."""
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     q, qd, qdd = state(ROBOT, 2, 500)
     expected = compiled(q, qd, qdd, threads=1)
@@ -91,7 +91,7 @@ def test_in_place_with_threads(crowded: None, threads: int | None) -> None:
 
 
 def test_large_batches_by_default() -> None:
-    """Large enough that threads are used unasked, by the method and by the fast entry."""
+    """Large batches use threads by default, in the method and in the fast entry."""
     robot = planar(2)
     compiled = chasles.compile(robot, "inverse_dynamics")
     count = 2 * llvm.WORTH_THREADS // compiled.kernel.artifact.work
@@ -109,16 +109,16 @@ def test_every_backend_takes_threads(target: str) -> None:
     assert np.array_equal(compiled(q, threads=2), compiled(q))
 
 
-# Wrong numbers ---------------------------------------------------------------------------------
+# Invalid numbers of threads --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.0, 2.5, "2", [1], (2,), np.nan, "all"])
 def test_a_wrong_number_of_threads(bad: Any) -> None:
-    """The message names function and value; `out` is not touched."""
+    """The message contains the function, and `out` is unchanged."""
     q = np.zeros((5, 6))
     out = np.full((5, 6), 7.0)
     robot = puma560()
-    for _ in range(2):  # before and with the fast entry
+    for _ in range(2):  # before and after the fast entry is created
         with raises("E-CALL-003", "gravity_forces"):
             robot.gravity_forces(q, threads=bad, out=out)
         robot.gravity_forces(q)
@@ -132,7 +132,7 @@ def test_more_threads_than_states() -> None:
     assert np.array_equal(ROBOT.gravity_forces(q[0], threads=5), ROBOT.gravity_forces(q[0]))
 
 
-# The pool itself -------------------------------------------------------------------------------
+# Thread pool -----------------------------------------------------------------------------------
 
 BODY = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t)
 
@@ -140,7 +140,7 @@ BODY = ctypes.CFUNCTYPE(ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, cty
 def shared(
     count: int, step: int, threads: int, work: Callable[[int, int], Any], weight: int = 1
 ) -> None:
-    """Share rows among threads that call Python, in place of machine code."""
+    """Divide rows among threads that call a Python function in place of machine code."""
 
     def called(_: int, first: int, last: int) -> int:
         return work(first, last) or 0
@@ -152,7 +152,7 @@ def shared(
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, 100])
 def test_ranges_cover_all_rows_once(crowded: None, count: int, threads: int) -> None:
-    """In shares that begin at multiples of the step; a few of them for each thread."""
+    """Ranges cover all rows once, start at multiples of the step, and are few per thread."""
     seen: list[tuple[int, int]] = []
     shared(count, 64, threads, lambda first, last: seen.append((first, last)))
     seen.sort()
@@ -163,7 +163,7 @@ def test_ranges_cover_all_rows_once(crowded: None, count: int, threads: int) -> 
 
 @pytest.mark.parametrize("where", [0, 64, 128])
 def test_memory_that_is_not_there(crowded: None, where: int) -> None:
-    """Whichever thread finds none, the others finish first, and the pool stays usable."""
+    """If a thread cannot allocate memory, the others finish first, and the pool stays usable."""
     left: list[int] = []
 
     def work(first: int, last: int) -> int:
@@ -186,7 +186,7 @@ def test_memory_that_is_not_there(crowded: None, where: int) -> None:
 
 
 def test_all_threads_take_part(crowded: None) -> None:
-    """Threads that wait for each other all come: so many work at the same time."""
+    """The requested number of threads works at the same time."""
     for threads in (2, 3, 5, 8):
         meeting, met = threading.Barrier(threads), []
 
@@ -200,9 +200,10 @@ def test_all_threads_take_part(crowded: None) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
 def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
-    """They write into memory that the caller frees: none may be left behind.
+    """An interrupt is raised after all threads have finished their current calls.
 
-    It is raised when what is under way is done; the rows after that are not.
+    Threads write into memory of the caller, so none may continue afterwards. Later rows are not
+    computed.
     """
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     kernel, done = compiled.kernel, []
@@ -216,7 +217,7 @@ def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
     out = np.full((4_000_000, 6), 7.0)
 
     def begun() -> None:
-        """Interrupt the main thread as soon as the first row is there."""
+        """Interrupt the main thread as soon as the first row is written."""
         while out[0, 0] == 7.0:
             time.sleep(1e-4)
         signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
@@ -240,7 +241,7 @@ def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
 
 @contextlib.contextmanager
 def patience(operations: int) -> Iterator[None]:
-    """As if calls of machine code were shorter."""
+    """Limit the number of operations in one call to machine code."""
     usual, llvm_threads.PATIENCE = llvm_threads.PATIENCE, operations
     try:
         yield
@@ -249,7 +250,10 @@ def patience(operations: int) -> Iterator[None]:
 
 
 def test_no_thread_can_be_started(crowded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As at the end of the interpreter, or where the system has no more: the caller does it all."""
+    """If no thread can be started, the caller computes everything.
+
+    This occurs when the interpreter exits or if the system has no more threads.
+    """
 
     def refuse(*_: Any) -> None:
         raise RuntimeError("can't start new thread")
@@ -265,7 +269,7 @@ def test_no_thread_can_be_started(crowded: None, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("every", [1, 3, 64, 1000])
 def test_rollouts_in_parts(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
-    """The parts after which interrupts are raised change no bit, whatever their length."""
+    """Rollouts divided into parts, between which interrupts are handled, are bitwise identical."""
     q, qd, tau = state(ROBOT, 12, 130)
     forces = np.repeat(tau[:, None], 200, axis=1) * np.linspace(0.0, 1.0, 200)[:, None]
     for rows in (1, 2, 65, 130):
@@ -284,7 +288,7 @@ def test_rollouts_in_parts(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 @pytest.mark.parametrize("rows", [1, 200])
 def test_a_long_rollout_is_interrupted(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
-    """After one of its parts, not after the last."""
+    """An interrupted rollout stops after the current part."""
     q, qd, _ = state(ROBOT, 13, rows)
     parts, part = [], llvm_loop.Loop._part
 
@@ -303,7 +307,7 @@ def test_a_long_rollout_is_interrupted(monkeypatch: pytest.MonkeyPatch, rows: in
 
 
 def trial(*arguments: str, seconds: float = 300.0) -> str:
-    """What a trial prints, in a process of its own."""
+    """Run a trial in a separate process and return its output."""
     done = subprocess.run(
         [sys.executable, code_stress.__file__, *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
@@ -317,12 +321,12 @@ def trial(*arguments: str, seconds: float = 300.0) -> str:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_interrupts_of_threaded_calls() -> None:
-    """None of them stops the process or leaves a thread behind."""
+    """Interrupts neither crash the process nor leave a thread behind."""
     assert "25000 interrupts" in trial("interrupts", "25000")
 
 
 def test_what_is_compiled_waits_for_nothing() -> None:
-    """While another thread compiles, functions that are ready can be called in every way."""
+    """Compiled functions can be called in all ways while another thread compiles."""
     robot = puma560()
     q, qd, qdd = state(robot, 12)
     ways = [
@@ -351,7 +355,7 @@ def test_what_is_compiled_waits_for_nothing() -> None:
 
 
 def test_threads_share_the_pool(crowded: None) -> None:
-    """Eight callers at once, each asking for several threads."""
+    """Eight callers at once, each with several threads, get correct results."""
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     inputs = state(ROBOT, 6, 700)
     expected = compiled(*inputs, threads=1)
@@ -370,9 +374,9 @@ def test_threads_share_the_pool(crowded: None) -> None:
 
 
 def test_the_lock_of_python_is_free_meanwhile() -> None:
-    """While one thread computes a long batch, another goes on in Python.
+    """Python code in another thread continues while a long batch is computed.
 
-    On a busy machine the other thread may get no turn, so that several batches are tried.
+    On a busy machine, the other thread may not be scheduled, so several batches are tried.
     """
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     inputs = [np.resize(a, (400_000, 6)) for a in state(ROBOT, 7, 100)]
@@ -403,7 +407,7 @@ def test_the_lock_of_python_is_free_meanwhile() -> None:
 
 
 def forked(work: Callable[[], bool]) -> bool:
-    """Whether a child process says yes, within twenty seconds."""
+    """Return True if `work` returns True in a child process within twenty seconds."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -424,7 +428,7 @@ def forked(work: Callable[[], bool]) -> bool:
 @FORK
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_fork_after_threads_were_used() -> None:
-    """The child has no threads of its parent, and makes its own; so does a child of the child."""
+    """A child process has no threads of its parent and starts its own, as does its own child."""
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     inputs = state(ROBOT, 8, 1000)
     expected = compiled(*inputs, threads=2)
@@ -442,7 +446,7 @@ def test_fork_after_threads_were_used() -> None:
 @FORK
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_fork_while_threads_work() -> None:
-    """Other threads are inside batches when the process forks; the child can do anything."""
+    """If the process forks while threads compute batches, the child can call all functions."""
     compiled = chasles.compile(ROBOT, "inverse_dynamics")
     inputs = state(ROBOT, 9, 5000)
     expected = compiled(*inputs)
@@ -474,7 +478,7 @@ def test_fork_while_threads_work() -> None:
 def test_fork_while_another_thread_compiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The child does not wait for a compilation that goes on only in its parent."""
+    """The child does not wait for a compilation in its parent."""
     monkeypatch.setenv("CHASLES_CACHE", str(tmp_path / "cache"))
     started, over = threading.Event(), threading.Event()
 
@@ -505,7 +509,7 @@ def test_fork_while_another_thread_compiles(
 @FORK
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_fork_while_code_is_freed() -> None:
-    """Other threads load and drop code; the child finds no lock of LLVM's taken."""
+    """If the process forks while threads load and free code, LLVM's lock is free in the child."""
     artifact, over = chasles.compile(planar(1), "gravity_forces").kernel.artifact, threading.Event()
 
     def work() -> None:
@@ -544,7 +548,7 @@ def test_a_pool_of_forked_processes() -> None:
 
 
 def test_a_process_that_used_threads_ends() -> None:
-    """Neither the pool nor a call at exit keeps it from ending well."""
+    """Neither the thread pool nor a call in an exit handler prevents a clean exit."""
     code = """
 import atexit
 import numpy as np

@@ -1,6 +1,6 @@
-"""The handler that XLA calls on a GPU, given call frames like XLA's, on a GPU that is imitated.
+"""Handler that XLA calls on a GPU, tested with imitated call frames on an imitated GPU.
 
-The structures are those of xla/ffi/api/c_api.h, which no code of the handler shares.
+The structures follow xla/ffi/api/c_api.h and share no code with the handler.
 """
 
 import ctypes
@@ -112,7 +112,7 @@ Explain = CFUNCTYPE(c_int, c_int, POINTER(c_char_p))
 
 
 class Driver:
-    """A driver that launches on the CPU, and an XLA that has one stream."""
+    """Driver that launches kernels on the CPU, and an XLA with one stream."""
 
     def __init__(self, function: Imitation, monkeypatch: pytest.MonkeyPatch) -> None:
         self.function, self.status, self.stream_error = function, 0, 0
@@ -156,7 +156,7 @@ class Driver:
 
     def call(self, handler: int, inputs: Sequence[Any], outputs: Sequence[Any]) -> int | None:
         frame = Frame(api=ctypes.pointer(self.api), ctx=CONTEXT, stage=3)
-        kept = []  # what the frame points to
+        kept = []  # objects that the frame points to
         for name, given in (("arguments", inputs), ("results", outputs)):
             kept.append(table(given))
             setattr(frame, name, kept[-1][0])
@@ -165,7 +165,7 @@ class Driver:
 
 
 def table(arrays: Sequence[np.ndarray]) -> tuple[Any, ...]:
-    """The frame's table of buffers, and what it points to."""
+    """Return the frame's table of buffers, and the objects that it points to."""
     sizes = [(c_int64 * 2)(*a.shape) for a in arrays]
     each = [
         Buffer(data=a.ctypes.data, rank=2, dims=ctypes.cast(s, POINTER(c_int64)))
@@ -214,7 +214,7 @@ def test_many_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_results_in_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a kernel has no room for a result's rows, XLA gets columns."""
+    """If a kernel has no space for a result's rows, XLA receives columns."""
     monkeypatch.setattr(cuda_tiles, "ROOM", 0)
     compiled = chasles.compile(planar(2), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
@@ -241,7 +241,7 @@ def test_errors_reach_xla(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_it_says_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And no traits: XLA is not to record it in a command buffer."""
+    """The handler reports its version and no traits, so XLA does not put it in a command buffer."""
     compiled = chasles.compile(planar(1), "mass_matrix")
     kernel, function = imitated(compiled.program, "float64", tmp_path, monkeypatch)
     Driver(function, monkeypatch)
@@ -254,7 +254,7 @@ def test_it_says_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_jax_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What JAX tells XLA to do on a GPU: the kernel for so many states, and columns turned."""
+    """JAX requests the kernel for the number of states, and transposes results in columns."""
     jax = pytest.importorskip("jax", reason="JAX is not installed")
     monkeypatch.setattr(cuda_tiles, "ROOM", 0)
     robot = planar(2).with_gravity((0.0, 0.0, -1.5))
@@ -283,7 +283,10 @@ def test_jax_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_on_a_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few states where XLA calls, many on threads; without memory, an error of XLA's."""
+    """Few states are computed in XLA's own thread and many on several threads.
+
+    If memory cannot be allocated, XLA receives an error.
+    """
     compiled = chasles.compile(planar(2), "inverse_dynamics")
     driver = Driver(imitated(compiled.program, "float64", tmp_path, monkeypatch)[1], monkeypatch)
     monkeypatch.setattr(xla, "WORTH_THREADS", 100 * compiled.kernel.artifact.work)

@@ -1,4 +1,4 @@
-"""`verify` passes where all is well, and says which function is wrong where one is."""
+"""`verify` passes for correct functions, and names wrong ones."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def test_robots_pass_on_floats(robot: chasles.Robot) -> None:
 
 
 def test_every_function_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By some check on some robot: a function of the table that none asks for is not verified."""
+    """Every function in the table is called by some check on some robot."""
     robots = (
         chasles.robots.random_tree(4, 14, floating=True),
         chasles.robots.four_bar(),
@@ -62,9 +62,9 @@ def test_every_function_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "evaluate", noted)
     for robot in robots:
         assert not [str(result) for result in on_floats(robot) if not result.ok]
-    machine = {"actuate", "activation_rate", "actuator_values"}  # robots with actuators have them
-    sensing = {"sensor_values", "closed_sensor_values"}  # those with sensors
-    around = {"fluid_forces", "line_motion"}  # those with a fluid, and with stops of tendons
+    machine = {"actuate", "activation_rate", "actuator_values"}  # for robots with actuators
+    sensing = {"sensor_values", "closed_sensor_values"}  # for robots with sensors
+    around = {"fluid_forces", "line_motion"}  # for fluids and tendon stops
     stepping = {
         "closing_acceleration"
     }  # time steps with loops (tests/contact/test_loops_in_steps.py)
@@ -140,7 +140,7 @@ BAD = (
     Result("power balance", "inverse_dynamics", "power", float("nan"), 1e-6, 0),
     Result("sensitivities", "linearize", "B", 0.1, float("inf"), 0, "it is near a singular one"),
 )
-"""Errors and tolerances that are not finite; the last cannot be checked."""
+"""Results with errors or tolerances that are not finite; the last one cannot be checked."""
 
 
 def test_numbers_that_are_not_finite_are_valid_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_what_cannot_be_checked_is_no_difference() -> None:
 
 @pytest.mark.parametrize("width", [80, 200])
 def test_names_are_whole(width: int) -> None:
-    """The longest of every kind."""
+    """The longest names of all kinds are not truncated."""
     names = "inverse_dynamics_sensitivities", "augmented-tensor, result 2"
     checks = [Result(check.name, *names, 1e-12, 1e-10, 0) for check in CHECKS]
     console = Console(file=io.StringIO(), width=width)
@@ -193,7 +193,7 @@ def test_table_names_what_differs() -> None:
 
 
 def test_some_mutants_are_caught() -> None:
-    """Of two functions, a few; `python tests/mutation.py` tries hundreds."""
+    """Some mutants of two functions are caught; `python tests/mutation.py` tries hundreds."""
     places = {"transmitted_forces": "spatial/dynamics.py", "kane": "historical/newton_euler.py"}
     folder = ROOT / ALGORITHMS[0]
     each = [list(mutants(folder / file, name)) for name, file in places.items()]

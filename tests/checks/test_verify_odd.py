@@ -1,4 +1,4 @@
-"""`verify` on robots at the edge of what a robot is: it passes, or says what it cannot check."""
+"""`verify` passes for unusual robots, or states what it cannot check."""
 
 import warnings
 from collections.abc import Callable
@@ -21,7 +21,7 @@ built = chasles.robots
 
 
 def chain(*kinds: str, masses: tuple[float, ...] = (), **data: object) -> Description:
-    """Links of 1 kg or the given masses, on joints of these kinds with these data."""
+    """Return a chain of links with the given joint types, joint data and masses (default 1 kg)."""
     links, joints = [], []
     axes = (0.0, 0.0, 1.0), (0.6, 0.8, 0.0), (0.0, 1.0, 0.0)
     for k, kind in enumerate(kinds):
@@ -44,7 +44,7 @@ def at(x: float, y: float, z: float) -> Transform:
 
 
 def scaled(robot: chasles.Robot, length: float, mass: float) -> chasles.Robot:
-    """So many times as long and as heavy, without rotors."""
+    """Return a robot scaled by factors of length and mass, without rotors."""
     source = robot.model.source
 
     def far(X: Transform) -> Transform:
@@ -74,7 +74,7 @@ def scaled(robot: chasles.Robot, length: float, mass: float) -> chasles.Robot:
 
 
 def twice(robot: chasles.Robot) -> chasles.Robot:
-    """With every loop closed by two joints of the same place."""
+    """Return a robot in which every loop is closed twice by equal joints."""
     source = robot.model.source
     again = tuple(replace(loop, name=f"{loop.name} again") for loop in source.loops)
     return chasles.Robot(replace(source, loops=source.loops + again))
@@ -148,7 +148,7 @@ UNCHECKED = {
     "a feather that carries a rock": "times its inertia",
     "a rock that carries a feather": "the mass matrix has condition number",
 }
-"""Where digits are lost whatever the method, and what is said about it."""
+"""Robots for which all methods lose digits, and a part of the reported reason."""
 
 LEFT_OUT = {"masses unknown": ("dynamics: no masses are given, so only kinematics was checked",)}
 
@@ -161,7 +161,7 @@ def on_floats(robot: chasles.Robot) -> list[Result]:
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_robots_pass(name: str) -> None:
-    """Without a warning; what cannot be checked has its reason, and all else is checked."""
+    """No warnings are issued; checks that are impossible have a reason, and all others pass."""
     robot = ODD[name]()
     found = on_floats(robot)
     assert len(found) > 40
@@ -186,7 +186,7 @@ def test_odd_robots_pass_compiled(name: str) -> None:
 def test_a_small_robot_is_checked_as_closely_as_a_large_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Forces of slides do not hide torques that are a million times smaller, as numbers."""
+    """Wrong torques are found next to forces whose values are a million times larger."""
     whole = trials.evaluate
 
     def wrong(model, function, arrays, **options):
@@ -211,7 +211,7 @@ def test_loops_that_cannot_close_are_an_error_of_one_line(monkeypatch: pytest.Mo
 
 
 def test_states_stay_within_limits() -> None:
-    limits = Limits(7.0, 8.0)  # more than a turn away from zero
+    limits = Limits(7.0, 8.0)  # more than one revolution from zero
     robot = chasles.Robot(chain("revolute", "prismatic", limits=limits))
     for seed in range(5):
         q = trials.trial(robot, seed).q

@@ -1,10 +1,11 @@
-"""Simulations that are killed and resumed: `python kill_stress.py COUNT [SEED]`, or `files COUNT`.
+"""Kill and resume simulations: `python kill_stress.py COUNT [SEED]`, or `files COUNT`.
 
-A child, forked with all modules loaded, simulates in parts into a folder, and is killed by SIGKILL
-at a random moment: as it begins, between steps, while it writes a part, the manifest or the motion
-file. The next one resumes. When a motion is over, its file must have the bytes of an unbroken run,
-and the folder the same names. A file of the user's in the folder must stay as it is. `files` kills
-writers of robot files and of C: each file must be the old one or the new one.
+A forked child with all modules loaded simulates in parts into a folder. SIGKILL ends it at a random
+moment: at the start, between steps, or while it writes a part, the manifest or the motion file. The
+next child resumes. When a motion is complete, its file must be bitwise identical to that of an
+uninterrupted run, and the folder must have the same file names. The user's files in the folder must
+not change. `files` kills writers of robot files and of C code; each file must then be the old one
+or the new one.
 """
 
 import os
@@ -31,7 +32,7 @@ WAYS = {
     "bouncing": f"ball.toml --q 0.2 --duration 1 --foot ball:0.1 --ground {BOUNCES} --save 0.005",
     "overwritten": f"{ARM} rk4 --duration 0.5 --save 0 --overwrite",
 }
-"""Words of simulations that take a tenth of a second; of the last, each begins anew."""
+"""Arguments of simulations that take about 0.1 s; after a kill, the last one starts anew."""
 
 BALL = """
 format = "mechanism"
@@ -47,11 +48,11 @@ axis = [0, 0, 1]
 """
 
 MINE = {"notes.txt": "mine", "part-000001-notes.npz": "mine", ".download.part": "another's"}
-"""Files of the user's, and of other programs."""
+"""Files of the user and of other programs."""
 
 
 def child(words: list[str]) -> int:
-    """A command in a process of its own; its number."""
+    """Start a simulation in a child process and return its process ID."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -67,7 +68,7 @@ def child(words: list[str]) -> int:
 
 
 def unbroken(words: list[str], folder: str) -> tuple[bytes, float]:
-    """The motion file of a run without a kill, and how long the run takes."""
+    """Return the motion file of an uninterrupted run, and the run time (s)."""
     began = time.monotonic()
     _, status = os.waitpid(child([*words, "-o", folder]), 0)
     assert os.waitstatus_to_exitcode(status) == 0, words
@@ -75,7 +76,7 @@ def unbroken(words: list[str], folder: str) -> tuple[bytes, float]:
 
 
 def trial(way: str, draw: random.Random, most: int) -> Counter[str]:
-    """One motion, killed up to `most` times; what there was at each kill."""
+    """Run one motion, killed up to `most` times; count the states of the folder at the kills."""
     words, folder, met = WAYS[way].split(), Path("killed"), Counter[str]()
     expected, takes = unbroken(words, "whole")
     folder.mkdir()
@@ -117,14 +118,14 @@ def trial(way: str, draw: random.Random, most: int) -> Counter[str]:
 
 
 def main(count: int, seed: int = 0, ways: Sequence[str] = tuple(WAYS)) -> Counter[str]:
-    """So many kills, over all ways in turn; what was met at each."""
+    """Kill simulations of all kinds `count` times; count the states of the folder at the kills."""
     draw, met, began = random.Random(seed), Counter[str](), time.monotonic()
     here = os.getcwd()
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
         try:
             Path("ball.toml").write_text(BALL)
-            for way in ways:  # so that children have all modules and code
+            for way in ways:  # load all modules and code for the children
                 done = CliRunner().invoke(
                     app, ["simulate", *WAYS[way].split(), "-o", way, "--no-plots"]
                 )
@@ -143,7 +144,7 @@ def main(count: int, seed: int = 0, ways: Sequence[str] = tuple(WAYS)) -> Counte
 
 
 def files(count: int) -> None:
-    """Kill a process that writes two robots in turn to the same places."""
+    """Kill a process that writes two robots to the same files in turn."""
     robots, draw = (chasles.robots.planar(1), chasles.robots.planar(2)), random.Random(0)
     with tempfile.TemporaryDirectory() as place:
         wholes: dict[str, set[bytes]] = {}
@@ -170,7 +171,7 @@ def files(count: int) -> None:
             for path in set(found) - set(parts):
                 assert path.read_bytes() in wholes[path.name], path
             left += bool(parts)
-            # A writer collects what earlier ones left in a folder before it writes there.
+            # Before it writes, a writer removes files that earlier writers left in the folder.
             most = Counter(path.parent for path in set(found) - set(parts))
             here = Counter(path.parent for path in parts)
             assert here <= most, "files of earlier writers were not collected"
@@ -180,7 +181,7 @@ def files(count: int) -> None:
 
 
 def write(robot: chasles.Robot, place: Path) -> None:
-    """A robot file and exported C of one function, over what is there."""
+    """Write a robot file and exported C code of one function, replacing existing files."""
     chasles.save(robot, place / "robot.toml", overwrite=True)
     chasles.export(robot, "mass_matrix", place / "c", prefix="arm", overwrite=True)
 

@@ -1,4 +1,4 @@
-"""The command: what it shows, what it writes, and what it says when it cannot."""
+"""Commands: printed text, written files, and error messages."""
 
 import io
 import math
@@ -57,7 +57,7 @@ def arm(tmp_path: Path) -> str:
 
 @pytest.fixture
 def odd_arm(tmp_path: Path) -> str:
-    """Its finger's moments violate the triangle inequality."""
+    """Robot file with moments of a finger that violate the triangle inequality."""
     path = tmp_path / "odd.urdf"
     path.write_text(ARM.format(izz=0.5))
     return str(path)
@@ -71,7 +71,7 @@ def run(*arguments: str) -> str:
 
 
 def run_wide(*arguments: str) -> str:
-    """The same for output that holds a path, whose line may be long."""
+    """Run a command whose output contains a path, so that its line may be long."""
     result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "80", "NO_COLOR": "1"})
     assert result.exit_code == 0, result.output
     assert all(len(line) <= 80 or "/" in line for line in result.stdout.splitlines())
@@ -79,7 +79,7 @@ def run_wide(*arguments: str) -> str:
 
 
 def fail(*arguments: str) -> str:
-    """The one line that a failing command prints on stderr."""
+    """Return the one line that a failing command prints on stderr."""
     code = f"from chasles.cli import main; import sys; sys.argv[1:] = {arguments!r}; main()"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.returncode == 2
@@ -110,7 +110,7 @@ def result() -> Any:
 
 
 def test_demo_numbers_agree(result: Any) -> None:
-    """Rounding for the pointwise check; order four in the step for the integrals."""
+    """Pointwise checks have rounding errors; integrals converge with order four."""
     assert all(check.passed for check in result.checks)
     assert result.checks[0].value < 1e-12
     coarse = demo.run(steps=demo.STEPS // 2, batch=8)
@@ -119,7 +119,7 @@ def test_demo_numbers_agree(result: Any) -> None:
 
 
 def test_demo_motion_is_possible(result: Any) -> None:
-    """From rest to rest, inside the limits of angle and torque; velocities are rates."""
+    """The motion starts and ends at rest, respects all limits, and has consistent derivatives."""
     limits = [result.robot.joint(name).limits for name in result.robot.joints]
     assert np.all(result.q >= [x.lower for x in limits])
     assert np.all(result.q <= [x.upper for x in limits])
@@ -279,7 +279,7 @@ def test_cost_table_where_a_method_cannot_have_mimic_joints(arm: str) -> None:
 
 
 def test_cost_of_methods_for_other_robots() -> None:
-    """A method for floating bases is shown for them, and refused elsewhere where it is named."""
+    """Methods for floating bases are listed only for these, and refused for other robots."""
     asked = ("-f", "hybrid_dynamics")
     assert "floating-base" not in run("cost", "puma560", *asked)
     forward = ("-f", "forward_dynamics", "-m", "floating-base")
@@ -288,16 +288,16 @@ def test_cost_of_methods_for_other_robots() -> None:
 
 
 def test_cost_table_of_any_function() -> None:
-    """Closed forms and sensitivities too: every method, steep ones as well."""
+    """Closed forms and sensitivities have a row for every method, however costly."""
     functions = ("closed_form", "inverse_dynamics_sensitivities")
     text = run("cost", "planar:2", "--table", "-f", functions[0], "-f", functions[1])
     for function in functions:
         for method in (*(m.name for m in FUNCTIONS[function]), "fastest"):
-            assert re.search(rf"{function[:20]}\w* +{method} +\d+", text)  # a long name is folded
+            assert re.search(rf"{function[:20]}\w* +{method} +\d+", text)  # a long name is wrapped
 
 
 def test_cost_by_statement_fits_a_narrow_window() -> None:
-    """Most statements are one line each, below their function, in the order of the book."""
+    """Most statements take one line each, below their function, in the order of the book."""
     text = run("cost", "puma560", "-f", "inverse_dynamics", "-m", "augmented-tensor", "--steps")
     assert re.search(r" \d+ +wd = E @ Omega\[p\]\.wd \+ +5\.3\.45b", text)
     assert re.search(r" \d+ +eta\[p\] \+= s\.cross\(t\) \+ A @ eta\[i\] +5\.3\.46b", text)
@@ -322,14 +322,14 @@ def test_every_function_has_a_cost() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where compiled code will be kept; not made yet."""
+    """Folder for compiled code, which does not exist yet."""
     path = tmp_path / "kept"
     monkeypatch.setenv("CHASLES_CACHE", str(path))
     return path
 
 
 def test_cache_shows_and_clears_entries(folder: Path) -> None:
-    llvm.forget()  # as a new process: nothing is loaded yet
+    llvm.forget()  # as in a new process: nothing is loaded yet
     robot = chasles.robots.planar(2)
     robot.mass_matrix(robot.neutral())
     robot.mass_matrix(robot.neutral().astype(np.float32))
@@ -452,7 +452,7 @@ def test_bench_says_why_pinocchio_is_absent(arm: str, monkeypatch: pytest.Monkey
 def test_bench_of_a_robot_with_mimic_joints(
     arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are independent, so that Pinocchio's robot is the same; it stands beside ours."""
+    """Mimic joints become independent, which gives the same robot as in Pinocchio."""
     pytest.importorskip("pinocchio")
     monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0, large=2**14))
     assert chasles.load(arm).nv < chasles.load(arm, mimic=False).nv
@@ -511,7 +511,7 @@ def test_bench_refuses_another_robot(arm: str, tmp_path: Path) -> None:
         bench.run(robot, str(other), batch=2, seconds=0.0, large=2**14)
 
 
-# Everything else -------------------------------------------------------------------------------
+# Other commands --------------------------------------------------------------------------------
 
 
 def test_version() -> None:
@@ -570,7 +570,7 @@ def test_a_bad_file_is_one_line_on_stderr(tmp_path: Path) -> None:
 
 
 def test_command_is_light_to_import() -> None:
-    """Plots and machine code load on use: `chasles --help` need not wait for them."""
+    """Plots and machine code are loaded on use, so `chasles --help` starts fast."""
     heavy = ("matplotlib", "llvmlite")
     code = f"import chasles.cli, sys; print([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run(

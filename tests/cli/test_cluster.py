@@ -1,4 +1,4 @@
-"""`--cluster`: the same tables and parameters from worker processes, also if some are killed."""
+"""`--cluster` gives the same results from worker processes, even if some are killed."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def tables(place: Path) -> dict[str, Any]:
 
 
 def test_motion(cluster: Any, folder: Path, tmp_path: Path) -> None:
-    """The same tables and the same summary, bit by bit."""
+    """Tables and summaries are bitwise identical."""
     told = []
     for name, where in (("here", ()), ("there", ("--cluster", cluster.scheduler_address))):
         words = ("motion", "planar:2", folder, "-o", tmp_path / name, "--columns", "tau,energy")
@@ -88,7 +88,7 @@ def test_identification(cluster: Any, folder: Path) -> None:
 
 
 def test_a_worker_compiles_once(cluster: Any, folder: Path, tmp_path: Path) -> None:
-    """Its process makes the job from the recipe once, however many files it computes."""
+    """A process builds the job from its recipe once, however many files it computes."""
     with tasks.connected(cluster.scheduler_address) as client:
         before = client.run(_made)
         for name in ("one", "two"):
@@ -105,8 +105,8 @@ def _made() -> int:
 
 
 def test_workers_on_this_computer(capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Settings reach the worker process; nothing is printed."""
-    # Dask prefers variables of this process, which earlier clusters of the same process have set.
+    """Settings reach the worker process, and nothing is printed."""
+    # Dask prefers variables of this process, which earlier clusters in this process have set.
     for name in tasks.SETTINGS["distributed.nanny.pre-spawn-environ"]:
         monkeypatch.delenv(name, raising=False)
     found = list(tasks.run(_settings, range(3), cluster="local:1"))
@@ -119,13 +119,13 @@ def _settings(item: int, told: Any) -> tuple[Any, ...]:
     calls, trim = worker.periodic_callbacks, os.environ.get("MALLOC_TRIM_THRESHOLD_")
     end = monotonic() + 10.0
     while calls["heartbeat"].callback_time < 10_000.0 and monotonic() < end:
-        sleep(0.01)  # the answer to the first or second heartbeat sets the interval
+        sleep(0.01)  # the response to the first or second heartbeat sets the interval
     times = (calls[name].callback_time for name in ("tick", "heartbeat"))
     return item, worker.state.nthreads, *times, "profile" in calls, trim
 
 
 def test_tasks_of_a_cluster() -> None:
-    """All items in their order, in few tasks, of which the last have one item."""
+    """All items are in order, in few tasks, and the last tasks have one item each."""
     for count in (0, 1, 7, 100, 1003):
         for threads in (1, 2, 8):
             items = list(range(count))
@@ -170,7 +170,7 @@ def test_refusals(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
 
 
 def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
-    """Workers are killed while they read, compute and write; half a table is never there."""
+    """Workers are killed while they read, compute and write, but no incomplete table remains."""
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     expected = dataset.run(Job(ROBOT), partitions(folder, tmp_path / "here"), lambda n: None)
     with distributed.LocalCluster(**options) as made:

@@ -1,6 +1,6 @@
-"""What every command must do: help, JSON, exit statuses, and calm in any shell.
+"""Requirements for every command: help, JSON, exit statuses, and behavior in any shell.
 
-`EXAMPLES` has a row for each command, so that a new one is held to all of it.
+`EXAMPLES` has a row for each command, so that these tests also cover new commands.
 """
 
 import inspect
@@ -54,10 +54,10 @@ EXAMPLES = {
     "export": ["planar:2", "-f", "mass_matrix", "-o", "c", "--overwrite"],
     "cache": [],
 }
-"""Words for a quick run of each command that ends well."""
+"""Arguments for a quick, successful run of each command."""
 
 NEEDS = {"view": "viser", "compare": "pinocchio", "identify": "pyarrow", "sweep": "pyarrow"}
-"""Commands of an optional package."""
+"""Commands that need an optional package."""
 RUNS = [
     pytest.param(
         name,
@@ -74,7 +74,7 @@ forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with a motion of one joint; times are measured once, and pages end."""
+    """Working folder with a motion of one joint; benchmarks and viewers end at once."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0, large=2**16))
     monkeypatch.setattr(import_module("chasles.cli.commands.view"), "wait", lambda ended: None)
@@ -115,7 +115,7 @@ def test_help_has_examples_and_what_every_command_takes(name: str) -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_json_is_all_that_is_printed(name: str) -> None:
-    """And it is JSON by the standard: no NaN, no infinity."""
+    """The output is valid JSON, without NaN and infinity."""
     result = invoke(name, *EXAMPLES[name], "--json")
     assert result.exit_code == 0, result.output
 
@@ -125,7 +125,7 @@ def test_json_is_all_that_is_printed(name: str) -> None:
     found = json.loads(result.stdout, parse_constant=refuse)
     assert isinstance(found, dict)
     assert found
-    written = found.get("files", {}) if name != "lint" else {}  # it reads files, and writes none
+    written = found.get("files", {}) if name != "lint" else {}  # lint reads files and writes none
     for path in written.values():
         assert Path(path).stat().st_size > 0
 
@@ -147,7 +147,7 @@ def test_a_robot_that_is_not_there_is_one_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", ABOUT_A_ROBOT)
 def test_every_robot_is_loaded_as_asked_for(name: str) -> None:
-    """--argument belongs to all of them, and its word must be right."""
+    """All commands accept --argument and check its value."""
     result = invoke(name, *EXAMPLES[name], "--argument", "left")
     assert result.exit_code == 2
     assert result.stderr == "error: --argument left: give NAME=VALUE [E-CLI-041]\n"
@@ -172,7 +172,7 @@ def test_a_file_is_known_by_its_suffix(here: Path) -> None:
 
 
 def test_functions_are_named_alike_everywhere() -> None:
-    """By commas or by repeating, in `cost` as in `export`."""
+    """Functions are given with commas or by repeated options, in `cost` as in `export`."""
     both = ["-f", "mass_matrix,bias_forces"]
     again = ["--function", "mass_matrix", "--functions", "bias_forces"]
     texts = [invoke("cost", "planar:2", *words).stdout for words in (both, again)]
@@ -183,11 +183,11 @@ def test_functions_are_named_alike_everywhere() -> None:
     assert "name a function to export" in invoke("export", "planar:2", "-o", "c").stderr
 
 
-# Answers ---------------------------------------------------------------------------------------
+# Results ---------------------------------------------------------------------------------------
 
 
 def of(command: Callable[..., Answer], *words: str) -> Any:
-    """A command of its own, run."""
+    """Run a command in an application of its own."""
     made = typer.Typer()
     made.command()(offered(command))
     return CliRunner().invoke(made, list(words))
@@ -252,9 +252,9 @@ def shell(
     encoding: str = "utf-8",
     env: dict[str, str | None] | None = None,
 ) -> tuple[int, str, str]:
-    """The command in a process of its own, which has all modules already: status, stdout, stderr.
+    """Run a command in a forked process; return its exit status, stdout and stderr.
 
-    stdout: a pipe that is read, a "broken" one, "closed" as by >&-, or the path of a file.
+    stdout: "pipe" is read, "broken" has no reader, "closed" acts like >&-, else the path of a file.
     """
     out, err = os.pipe(), os.pipe()
     pid = os.fork()
@@ -311,7 +311,7 @@ def _become(
 @forked
 @pytest.mark.parametrize("name", RUNS)
 def test_a_poor_place_to_live(name: str, here: Path) -> None:
-    """No home, a cache that cannot be written, a terminal without letters beyond ASCII."""
+    """Commands work without a home folder, with a read-only cache, and on an ASCII terminal."""
     (here / "file").write_text("")
     env: dict[str, str | None] = {"HOME": None, "CHASLES_CACHE": str(here / "file/cache")}
     status, out, err = shell(name, *EXAMPLES[name], encoding="ascii", env=env)
@@ -324,7 +324,7 @@ def test_a_poor_place_to_live(name: str, here: Path) -> None:
 @pytest.mark.parametrize("words", [[], ["--json"]], ids=["table", "json"])
 @pytest.mark.parametrize("name", ["robots", "info", "cost", "cache"])
 def test_nobody_reads_on(name: str, words: list[str]) -> None:
-    """As `| head` leaves it: silence, and the status of a broken pipe."""
+    """A broken pipe, as with `| head`, prints no error and gives its own exit status."""
     status, _, err = shell(name, *EXAMPLES[name], *words, stdout="broken")
     assert (status, err) == (141, "")
 
@@ -345,7 +345,7 @@ def test_a_disk_is_full() -> None:
 
 @forked
 def test_tables_fold_for_terminals_only(here: Path) -> None:
-    """In a pipe a name of up to 80 letters stays in one piece, for grep."""
+    """In a pipe, a name of up to 80 characters is not wrapped, so that grep finds it."""
     name = 80 * "x"
     chasles.save(chasles.robots.planar(1), "long.toml")
     (here / "long.toml").write_text((here / "long.toml").read_text().replace("joint1", name))
@@ -354,7 +354,7 @@ def test_tables_fold_for_terminals_only(here: Path) -> None:
 
 
 def test_notes_without_end_are_cut(here: Path) -> None:
-    """Every link here has an impossible inertia."""
+    """Every link of this robot has an invalid inertia."""
     inertia = '<inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/>'
     links = "".join(
         f'<link name="{k}"><inertial><mass value="1"/>{inertia}</inertial></link>'
@@ -377,7 +377,7 @@ def test_colours_are_for_terminals_that_want_them() -> None:
 
 @pytest.fixture
 def completed(here: Path) -> Iterator[Callable[[str], list[str]]]:
-    """What bash is offered for the last word of a line."""
+    """Return a function that lists bash's completions for the last word of a line."""
 
     def complete(line: str) -> list[str]:
         words = line.split(" ")
@@ -436,7 +436,7 @@ def test_a_shell_completes_robots_that_have_a_file(
 @forked
 def test_completion_that_cannot_be_installed_is_one_line(here: Path) -> None:
     (here / "file").write_text("")
-    named = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"  # the shell is named, not found out
+    named = "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"  # the shell is given, not detected
     env: dict[str, str | None] = {"HOME": str(here / "file"), named: "1"}
     status, _, err = shell("--install-completion", "bash", env=env)
     assert status == 2
@@ -445,7 +445,7 @@ def test_completion_that_cannot_be_installed_is_one_line(here: Path) -> None:
 
 @forked
 def test_ctrl_c_is_heard_wherever_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in a finalizer, from which Python lets nothing escape."""
+    """Ctrl-C also works in a finalizer, from which Python lets no exception escape."""
 
     class Closing:
         def __del__(self) -> None:

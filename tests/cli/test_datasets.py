@@ -38,7 +38,7 @@ def states(log: dict[str, np.ndarray]) -> list[np.ndarray]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three logs, one of them in a partition, one .csv."""
+    """Folder with three logs, one of them in a partition, and one as .csv."""
     place = tmp_path / "logs"
     (place / "day=1").mkdir(parents=True)
     parquet.write_table(pyarrow.table(log(0)), place / "a.parquet")
@@ -57,7 +57,7 @@ def command(*words: Any) -> Any:
 def test_tables_have_the_torques_of_their_logs(
     folder: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """The same bits as the function, in blocks of any size; only the time and what was asked."""
+    """Tables contain time and requested columns, bitwise equal to the function's results."""
     monkeypatch.setattr(sources, "ROWS", 70)
     answer = command(folder, "-o", tmp_path / "out", "--json")
     assert answer.exit_code == 0, answer.output
@@ -78,7 +78,7 @@ def test_tables_have_the_torques_of_their_logs(
 
 
 def test_tables_of_smooth_motions_are_compressed(tmp_path: Path) -> None:
-    """Tables are a fifth smaller than their numbers, and readers need no mask of missing values."""
+    """Tables are a fifth smaller than their values, without a mask for missing values."""
     names, t = logs.column_names(ROBOT), 1e-3 * np.arange(5000)
     given = {"t": t}
     for quantity in ("q", "qd", "qdd"):
@@ -116,7 +116,7 @@ def test_columns_by_quantity_and_by_name(folder: Path, tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_continues(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    """Files that are complete are not computed again; half a file is not there."""
+    """Complete files are not computed again, and no incomplete file remains."""
     out, job = tmp_path / "out", Job(ROBOT)
     pairs, count = partitions(folder, out), 0
 
@@ -137,7 +137,7 @@ def test_an_interrupted_run_continues(folder: Path, tmp_path: Path, monkeypatch:
 
 
 def test_tables_of_others_are_not_continued(folder: Path, tmp_path: Path) -> None:
-    """Of another robot, other columns, or a log that has changed."""
+    """Tables of another robot, of other columns or of a changed log are refused."""
     out = tmp_path / "out"
     assert command(folder, "-o", out).exit_code == 0
     for other in (Job(ROBOT.with_parameters({"link2.mass": 1.0})), Job(ROBOT, ("energy",))):
@@ -170,7 +170,7 @@ def test_units_names_and_bad_rows(tmp_path: Path) -> None:
 
 
 def moved(rows: int = 500) -> dict[str, np.ndarray]:
-    """Positions and times of a smooth motion, and its rates."""
+    """Return times and positions of a smooth motion, and their derivatives."""
     t = 0.01 * np.arange(rows)
     found, phase = {"t": t}, np.arange(6)
     q, qd, qdd = np.sin(t[:, None] + phase), np.cos(t[:, None] + phase), -np.sin(t[:, None] + phase)
@@ -191,7 +191,7 @@ def moved(rows: int = 500) -> dict[str, np.ndarray]:
     ],
 )
 def test_a_bad_log_among_good_ones(kind: str, code: str, reason: str, tmp_path: Path) -> None:
-    """It is named with its file; --skip-bad leaves it out, and says why."""
+    """A bad log is reported with its file; --skip-bad omits it and gives the reason."""
     place, bad = tmp_path / "logs", moved()
     place.mkdir()
     parquet.write_table(pyarrow.table(moved()), place / "good.parquet")
@@ -220,7 +220,7 @@ def test_a_bad_log_among_good_ones(kind: str, code: str, reason: str, tmp_path: 
 
 
 def test_rates_are_computed_by_differences(tmp_path: Path, monkeypatch: Any) -> None:
-    """As for one motion file, whatever the blocks; of second order, 1e-4 here."""
+    """Derivatives have an error of 1e-4 (second order), for any block size and file type."""
     monkeypatch.setattr(sources, "ROWS", 70)
     place = tmp_path / "logs"
     place.mkdir()
@@ -245,7 +245,7 @@ def test_rates_are_computed_by_differences(tmp_path: Path, monkeypatch: Any) -> 
 
 
 def test_differences_do_not_cross_gaps(tmp_path: Path, monkeypatch: Any) -> None:
-    """A gap at the border of two blocks too; a motion of two rows is left out."""
+    """Gaps between two blocks are found, too; a motion of two rows is omitted."""
     monkeypatch.setattr(sources, "ROWS", 100)
     given = moved()
     given["t"] = given["t"] + np.repeat([0.0, 7.0, 9.0, 11.0], [200, 100, 2, 198])

@@ -1,4 +1,4 @@
-"""No command loses a file: what is there stays, or is replaced when asked, and is whole."""
+"""No command loses a user's file: files are replaced only on request, and always completely."""
 
 import errno
 import json
@@ -35,12 +35,12 @@ WRITERS: dict[str, tuple[str, list[str]]] = {
     "simulate table": ("out.csv", [*QUICK, "--table", "TARGET"]),
     "scenario": ("out.toml", ["simulate", "planar:1", "--write-scenario", "TARGET"]),
 }
-"""Every command that writes a file that it is told, and the name of one."""
+"""Arguments of every command that writes a given file, and the name of the file."""
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with files to read; what is measured or drawn takes no time."""
+    """Folder with input files, where benchmarks and plots take no time."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "picture", lambda figure, suffix: b"a picture")
 
@@ -65,7 +65,7 @@ def invoke(*words: str, code: int = 0) -> str:
 
 
 def runs(name: str) -> tuple[Path, Callable[..., str]]:
-    """The target of a writer, and a call of it with more words; a new folder for each motion."""
+    """Return the target of a writer and a function that runs it, with a new folder each time."""
     target, words = WRITERS[name]
     folders = iter(range(100))
 
@@ -111,12 +111,12 @@ def test_folders_links_and_places_that_cannot_be_written(name: str, here: Path) 
     elsewhere.parent.mkdir()
     link = f"link{target.suffix}"
     Path(link).symlink_to(elsewhere)
-    call(to=link, code=2)  # also one that leads nowhere
+    call(to=link, code=2)  # also a link without a target
     assert not elsewhere.exists()
     elsewhere.write_text("mine")
     call(to=link, code=2)
     assert elsewhere.read_text() == "mine"
-    call("--overwrite", to=link)  # the link stays, and what it leads to is replaced
+    call("--overwrite", to=link)  # the link stays, and its target is replaced
     assert Path(link).is_symlink()
     assert elsewhere.read_bytes() != b"mine"
     for place in ("/proc", "/dev/null", "arm.urdf"):
@@ -130,12 +130,12 @@ def test_folders_links_and_places_that_cannot_be_written(name: str, here: Path) 
 def test_full_disks_and_interrupts(
     name: str, old: bool, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The old file is whole, or there is none; a second try succeeds."""
+    """The old file remains complete, or no file exists; a second run succeeds."""
     target, call = runs(name)
     if old:
         target.write_text("old")
     how, before = ["--overwrite"] if old else [], resource.getrlimit(resource.RLIMIT_FSIZE)
-    if name != "simulate table":  # its folder meets the limit first
+    if name != "simulate table":  # its folder reaches the limit first
         resource.setrlimit(resource.RLIMIT_FSIZE, (2, before[1]))
         try:
             assert "File too large; choose another path; nothing was written" in call(*how, code=2)
@@ -161,7 +161,7 @@ def test_full_disks_and_interrupts(
 
 
 def test_what_is_read_is_never_written_over(here: Path) -> None:
-    """By its own name, another spelling of it, a hard link or a symbolic one."""
+    """Input files are recognized by other spellings of the path, hard links and symbolic links."""
     (here / "arm.toml").write_text(SCENARIO)
     for file, words in (
         ("arm.urdf", ["convert", "arm.urdf", "TARGET"]),
@@ -177,13 +177,13 @@ def test_what_is_read_is_never_written_over(here: Path) -> None:
             text = invoke(*given, "--overwrite", code=2)
             assert "the output file is also an input file" in text
             assert Path(file).read_bytes() == before
-        if Path(file.upper()).exists():  # a disk that does not tell cases apart
+        if Path(file.upper()).exists():  # a case-insensitive file system
             given = [file.upper() if word == "TARGET" else word for word in words]
             assert "is also an input file" in invoke(*given, "--overwrite", code=2)
 
 
 def test_files_that_are_included_are_read(here: Path) -> None:
-    """A robot in several files, which its parts name."""
+    """An included file of the robot counts as input."""
     (here / "base.xml").write_text(
         "<mujoco><worldbody><body name='a'><joint name='j' axis='0 0 1'/>"
         "<geom size='0.1'/></body></worldbody></mujoco>"
@@ -205,7 +205,7 @@ def test_save(here: Path) -> None:
 
 
 def test_a_file_that_comes_meanwhile_stays(here: Path) -> None:
-    """Between the check at the door and the end of writing."""
+    """A file that appears while the output is being written is kept."""
     with raises("E-FILE-063"), writing.whole("a.txt", overwrite=False) as part:
         part.write_text("new")
         (here / "a.txt").write_text("mine")
@@ -225,7 +225,7 @@ def test_disks_without_links(links: bool, here: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_repaired_copy_is_new(here: Path) -> None:
-    """The copy of `lint --fix` is never overwritten another file, nor through a link."""
+    """The copy of `lint --fix` never replaces another file, not even through a link."""
     inertia = '<inertia ixx="-1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
     (here / "odd.urdf").write_text(
         f'<robot name="a"><link name="l"><inertial><mass value="1"/>{inertia}</inertial></link>'
@@ -243,7 +243,7 @@ def test_a_repaired_copy_is_new(here: Path) -> None:
 
 
 def test_exported_files_are_all_new_or_all_old(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of the user's among the four, a full disk at each write, and an interrupt."""
+    """A user's file, a full disk at any write, or an interrupt leaves no new files."""
     words = ["export", "planar:1", "-f", "mass_matrix", "-o", "c"]
     (here / "c").mkdir()
     (here / "c/CMakeLists.txt").write_text("mine")
@@ -277,12 +277,12 @@ def test_killed_writers_leave_whole_files(here: Path) -> None:
     kill_stress.files(10)
 
 
-# What killed writers left ----------------------------------------------------------------------
+# Files of killed writers -----------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 def test_what_killed_writers_left_is_collected(here: Path) -> None:
-    """By the next writer in the folder; what a living one holds and what is not ours stays."""
+    """A writer removes files of killed writers, but not files in use or of other programs."""
     pid = os.fork()
     if pid == 0:
         with writing.whole("a.txt") as part:
@@ -340,7 +340,7 @@ def test_other_files_in_the_folder_stay(here: Path) -> None:
 
 @pytest.mark.parametrize("name", ["motion.npz", "scenario.toml", "energy.png"])
 def test_what_was_changed_since_is_the_users(name: str, here: Path) -> None:
-    """A scenario that was edited, or another motion in the place of ours."""
+    """Edited scenarios and replaced motions count as the user's files."""
     invoke(*SIMULATE)
     (here / "out" / name).write_text("edited")
     before = {path.name: path.read_bytes() for path in (here / "out").iterdir()}
@@ -389,7 +389,7 @@ def test_a_manifest_cannot_name_other_files(here: Path) -> None:
 
 
 def test_a_full_disk_at_any_write(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file of a run finds no room once; each time the command goes on, to the same bytes."""
+    """The disk is full once at each file of a run; the resumed run is bitwise identical."""
     words = ["simulate", "planar:1", "--duration", "0.25", "--save", "0", "--no-plots"]
     invoke(*words, "-o", "whole")
     (here / "out").mkdir()
@@ -434,5 +434,5 @@ def test_one_process_at_a_time(here: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 @pytest.mark.parametrize("way", kill_stress.WAYS)
 def test_kills(way: str) -> None:
-    """A few of those of `kill_stress`, which has run a thousand."""
+    """Run a few of the kills of `kill_stress`, which has run a thousand."""
     assert kill_stress.main(3, ways=[way]).total() == 3

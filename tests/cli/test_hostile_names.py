@@ -1,4 +1,4 @@
-"""Names from files on a terminal: no control sequence and no flood, by any command."""
+"""No command prints control sequences or floods of text from names in files."""
 
 import ast
 import json
@@ -16,7 +16,7 @@ import chasles
 from chasles.cli import app
 from chasles.errors import InputError, shown
 
-assert here  # the folder to work in, for all tests of this file
+assert here  # fixture: the working folder for all tests of this file
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31m\x9b2J\u202e[red]\n[/]"
 LONG = "A" * 100_000
@@ -27,11 +27,11 @@ ROWS = EXAMPLES | {
     "simulate": ["robot.toml", "--duration", "0.01", "--overwrite"],
     "cost": ["robot.toml", "-f", "mass_matrix", "-f", "jacobian", "--steps"],
 }
-"""Words for a quick run of each command, about a robot with hostile names where it takes one."""
+"""Arguments for a quick run of each command, if possible with a robot with hostile names."""
 
 
 def robot(name: str) -> str:
-    """A mechanism file in which every name has `name` in it, and one joint moves."""
+    """Return a mechanism file with `name` in every name and with one moving joint."""
 
     def quoted(part: str) -> str:
         return json.dumps(part + name)
@@ -59,12 +59,12 @@ position = [1.0, 0.0, 0.0]
 
 
 def words(name: str) -> list[str]:
-    """The words of a command's row, with the hostile file for its robot."""
+    """Return the arguments of a command, with the hostile file as its robot."""
     return ["robot.toml", *ROWS[name][1:]] if name in ABOUT_A_ROBOT else ROWS[name]
 
 
 def harmless(text: str) -> None:
-    """No control character but ends of lines, and no long name."""
+    """Check that a text has no control characters except line ends, and no long name."""
     assert all(letter.isprintable() or letter == "\n" for letter in text), ascii(text[:2000])
     assert LONG[:81] not in text.replace("\n", "")
     assert len(text) < 50_000
@@ -78,7 +78,7 @@ def test_no_name_controls_or_floods_a_terminal(name: str) -> None:
     Path("swing.txt").write_text("0 1 0\n1 1 0\n", "utf-8")
     result = invoke(name, *words(name))
     assert result.exit_code in (0, 1, 2), ascii(result.output[:2000])
-    assert not re.search(r"^\[/\]", result.stdout, re.MULTILINE)  # a line that a name began
+    assert not re.search(r"^\[/\]", result.stdout, re.MULTILINE)  # a name must not begin a line
     harmless(result.stdout)
     harmless(result.stderr)
     if "robot.toml" in words(name):
@@ -147,7 +147,7 @@ def test_a_name_with_markup_is_printed_as_it_is() -> None:
 
 
 def test_a_name_in_a_table_keeps_its_colour() -> None:
-    """The middle is left out of the text, not of its markup."""
+    """The middle of the text is omitted, but its markup is kept."""
     from chasles.cli.command import Terminal
 
     seen: Any = Terminal().render_str(f"[cyan]{'x' * 200}[/] and [bold]more[/]", markup=True)
@@ -156,7 +156,7 @@ def test_a_name_in_a_table_keeps_its_colour() -> None:
 
 
 def test_a_drawing_has_names_as_text() -> None:
-    """SVG is a page of its own: a script in it would run in a browser."""
+    """Browsers would run a script in an SVG file."""
     from chasles.plots.paper import curves, finish, save, sheet
 
     script = f"--><script>owned()</script>{HOSTILE}"
@@ -169,7 +169,7 @@ def test_a_drawing_has_names_as_text() -> None:
 
 
 def test_commands_print_by_their_terminal_alone() -> None:
-    """Whose strings are all escaped; `Text` and other consoles would pass by it."""
+    """The terminal escapes all strings; `Text` and other consoles would not."""
     folder = Path(chasles.__file__).parent / "cli"
     for path in sorted(folder.rglob("*.py")):
         calls = [

@@ -1,4 +1,4 @@
-"""`chasles motion`: the numbers of its table and summary, in any chunks; what it refuses."""
+"""`chasles motion`: values of its table and summary, for any chunk size; refusals."""
 
 import csv
 import re
@@ -28,7 +28,7 @@ GRAVITY = np.array([0.4, 0.2, -9.6])
 
 
 def invoke(*arguments: object) -> str:
-    """What the command prints; it must succeed."""
+    """Run a command that must succeed and return what it prints."""
     words = ["motion", *map(str, arguments)]
     result = CliRunner().invoke(app, words, env={"COLUMNS": "80", "NO_COLOR": "1"})
     assert result.exit_code == 0, result.output
@@ -36,7 +36,7 @@ def invoke(*arguments: object) -> str:
 
 
 def refused(*arguments: object) -> str:
-    """The one line that a failing command prints."""
+    """Return the one line that a failing command prints."""
     result = CliRunner().invoke(app, ["motion", *map(str, arguments)])
     assert result.exit_code == 2, result.output
     assert result.output.startswith("error: ")
@@ -55,7 +55,7 @@ def gather(found: dict[str, np.ndarray], part: str, entries: Sequence[str]) -> n
 
 
 def wave(t: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A smooth motion of n coordinates."""
+    """Return a smooth motion of n coordinates."""
     w = 1.0 + 0.3 * np.arange(n)
     a = np.outer(t, w)
     return np.sin(a), w * np.cos(a), -w * w * np.sin(a)
@@ -71,7 +71,7 @@ def write_csv(path: Path, columns: dict[str, np.ndarray]) -> Path:
 def named(
     robot: chasles.Robot, t: np.ndarray, q: np.ndarray, *rates: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The columns of a motion, as a .csv file has them."""
+    """Return the columns of a motion, as in a .csv file."""
     found = {"t": t}
     for names, values in zip(motions.columns(robot.model).values(), (q, *rates), strict=False):
         found |= dict(zip(names, values.T, strict=True))
@@ -80,18 +80,18 @@ def named(
 
 @pytest.fixture
 def puma(tmp_path: Path) -> tuple[chasles.Robot, Path, tuple[np.ndarray, ...]]:
-    """The robot, a motion file of 11 samples, and its numbers."""
+    """Robot, a motion file of 11 samples, and the motion's values."""
     robot, t = chasles.robots.puma560(), np.linspace(0.0, 1.0, 11)
     q, qd, qdd = wave(t, 6)
     return robot, write_csv(tmp_path / "puma.csv", named(robot, t, q, qd, qdd)), (t, q, qd, qdd)
 
 
-# Numbers ---------------------------------------------------------------------------------------
+# Values ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("lines_for", "constant"), [("joints", True), ("samples", False)])
 def test_the_program_of_fig_6(tmp_path: Path, lines_for: str, constant: bool) -> None:
-    """Its data file and motion file against a recursion in NumPy, reactions included."""
+    """A data file and a motion file agree with a recursion in NumPy, including reactions."""
     rng = np.random.default_rng(6)
     codes, n = [0, 1, 0], 5
     links = random_links(rng, codes)
@@ -160,7 +160,7 @@ def test_default_frame_is_the_last(
 def test_forces_act_on_their_frame(
     puma: tuple[chasles.Robot, Path, tuple[np.ndarray, ...]], tmp_path: Path, kind: str
 ) -> None:
-    """Force then couple in the file, along the frame's axes at its origin."""
+    """Forces come before couples in the file, along the frame's axes at its origin."""
     robot, file, (t, q, qd, qdd) = puma
     w = np.random.default_rng(1).normal(size=(1 if "constant" in kind else len(t), 6))
     path = tmp_path / kind
@@ -246,7 +246,7 @@ def test_summary(puma: tuple[chasles.Robot, Path, tuple[np.ndarray, ...]]) -> No
 
 
 def test_work_becomes_energy(tmp_path: Path) -> None:
-    """To the order of the trapezoidal rule: halving the step takes a quarter of the error."""
+    """Errors are those of the trapezoidal rule: half the step gives a quarter of the error."""
     robot = chasles.robots.stanford_arm()
     force = tmp_path / "f.txt"
     force.write_text("3 -2 1 0.5 0.2 -0.1")
@@ -276,7 +276,7 @@ def test_plot(puma: tuple[chasles.Robot, Path, tuple[np.ndarray, ...]], tmp_path
 @pytest.mark.parametrize("differentiate", [False, True])
 @pytest.mark.parametrize("chunk", [3, 4, 7, 29, 30])
 def test_chunks_do_not_matter(tmp_path: Path, chunk: int, differentiate: bool) -> None:
-    """The same bytes, and the same summary, whether read at once or in parts."""
+    """The file is bitwise identical and the summary equal, for any chunk size."""
     robot = PLANAR
     t = np.cumsum(np.random.default_rng(4).uniform(0.01, 0.02, 30))
     given = wave(t, 2)[: 1 if differentiate else 3]
@@ -326,7 +326,10 @@ def test_instants_before_a_bad_line_are_computed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", [1, 2])
 def test_differences_are_of_second_order(tmp_path: Path, given: int) -> None:
-    """A parabola's rates are exact; halving steps takes a quarter of the error, or at ends half."""
+    """Derivatives of a parabola are exact, and errors of other motions are of second order.
+
+    At the ends, errors are of first order if only positions are given.
+    """
     robot = PLANAR
     errors = []
     for n in (41, 81):
@@ -349,7 +352,7 @@ def test_differences_are_of_second_order(tmp_path: Path, given: int) -> None:
 
 
 def test_differences_of_a_floating_base_follow_its_rotation(tmp_path: Path) -> None:
-    """A constant twist: velocities are exact, though the quaternion's entries are not linear."""
+    """Velocities of a constant twist are exact, although the quaternions are not linear in time."""
     (tmp_path / "arm.urdf").write_text(ARM.format(izz=0.01))
     robot = chasles.load(tmp_path / "arm.urdf", floating=True)
     twist = np.random.default_rng(7).normal(size=robot.nv)
@@ -368,7 +371,7 @@ def test_times_by_step(tmp_path: Path) -> None:
     assert np.array_equal(table(tmp_path / "t.csv")["t"], [0.0, 0.5])
 
 
-# Files that are written ------------------------------------------------------------------------
+# Output files ----------------------------------------------------------------------------------
 
 
 def test_parquet_has_the_numbers_of_the_csv(
@@ -397,7 +400,7 @@ def test_parquet_without_pyarrow_says_what_to_install(
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
-    """With a limit on the size of files, which writing meets as it meets a full disk."""
+    """A limit on file sizes acts like a full disk."""
     (tmp_path / "m.mot").write_text("0.1 0.2 0.3\n" * 3000)
     (tmp_path / "t.csv").write_text("old")
     code = (
@@ -435,7 +438,7 @@ def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
     assert target.read_text() == "whole"
 
 
-# What is refused -------------------------------------------------------------------------------
+# Refusals --------------------------------------------------------------------------------------
 
 HEADER = "t,joint1.q,joint1.qd,joint1.qdd,joint2.q,joint2.qd,joint2.qdd"
 ROW = "{t},0,0,0,0,0,0"
@@ -443,7 +446,7 @@ GOOD = "\n".join([HEADER, *(ROW.format(t=t) for t in range(4))]) + "\n"
 
 
 def without(*columns: str) -> str:
-    """The good motion with some columns left out."""
+    """Return the valid motion without the given columns."""
     names = HEADER.split(",")
     kept = [k for k, name in enumerate(names) if name not in columns]
     rows = [line.split(",") for line in GOOD.splitlines()]
@@ -655,7 +658,7 @@ def test_bad_robots_are_refused_first(tmp_path: Path) -> None:
 
 
 def test_a_motion_keeps_loops_closed(tmp_path: Path) -> None:
-    """Positions that do not close the loops of a robot have no forces."""
+    """No torques are computed for positions at which the loops are open."""
     robot = chasles.robots.slider_crank()
     turn = robot.assemble(np.linspace(0.5, 0.6, 5)[:, None])
     file = tmp_path / "turn.csv"
@@ -673,7 +676,7 @@ def test_a_motion_keeps_loops_closed(tmp_path: Path) -> None:
 
 
 def test_all_links_leave_the_summary_to_the_frame_that_is_asked_for(tmp_path: Path) -> None:
-    """By default the last, as without the option; the base, which comes first, never moves."""
+    """The summary is for the requested frame or the last one, not for the base, which is first."""
     t = np.linspace(0.0, 1.0, 11)
     rows = np.column_stack([t, *wave(t, 2)])
     names = ["t", *(f"joint{k}{rate}" for rate in (".q", ".qd", ".qdd") for k in (1, 2))]
@@ -687,7 +690,7 @@ def test_all_links_leave_the_summary_to_the_frame_that_is_asked_for(tmp_path: Pa
         assert "peak speed 0 m/s" not in every
 
 
-# Motions that other commands write ------------------------------------------------------------
+# Motions written by other commands -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["folder", "folder/motion.npz", "t.csv", "t.parquet"])
@@ -707,12 +710,12 @@ def test_motions_of_simulate_are_read(
     pose = robot.forward_kinematics(q, frame="tool")
     close(gather(found, "tool", ["M14", "M24", "M34"]), pose[:, :3, 3], 1e-12)
     tau = gather(found, "joint2", ["tau"])[2:-2, 0]
-    assert np.max(np.abs(tau)) < 1e-2 * np.max(np.abs(robot.gravity_forces(q)))  # a free fall
+    assert np.max(np.abs(tau)) < 1e-2 * np.max(np.abs(robot.gravity_forces(q)))  # free fall
     assert len(found["t"]) == len(t) == len(qd)
 
 
 def test_parquet_motions_are_refused_by_name(tmp_path: Path) -> None:
-    """Missing columns, numbers that are not finite, times that decrease, files that are not."""
+    """Missing columns, non-finite values, decreasing times and invalid files are refused."""
     arrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 

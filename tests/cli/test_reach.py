@@ -1,4 +1,4 @@
-"""`chasles reach`: poses in, postures out; what it writes is read by the other commands."""
+"""`chasles reach`: configurations for given poses, in files that other commands read."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def answer(*words: Any, status: int = 0) -> dict[str, Any]:
 
 
 def code(said: str) -> str:
-    """The code of the error that a command printed."""
+    """Return the code of the error that a command printed."""
     return str(json.loads(said)["error"]["code"])
 
 
@@ -70,7 +70,7 @@ def test_out_of_reach_is_said_and_is_the_exit_status() -> None:
 
 
 def path(folder: Path, far: bool = False) -> tuple[Path, np.ndarray]:
-    """A line of the tool, and its positions."""
+    """Write a straight path of the tool; return the file and the positions."""
     start = ROBOT.forward_kinematics(Q, frame="tool")
     points = start[:3, 3] + np.linspace(0.0, 0.05, 21)[:, None] * [0.0, 1.0, -1.0]
     if far:
@@ -95,7 +95,7 @@ def test_a_path_is_followed_and_read_by_the_command_for_motions(tmp_path: Path) 
     )
     moved = json.loads(run("motion", "puma560", table, "--differentiate", "--json"))
     assert moved["samples"] == 21
-    run("reach", "puma560", "--poses", poses, "-o", table, status=2)  # it is there
+    run("reach", "puma560", "--poses", poses, "-o", table, status=2)  # the file already exists
     run("reach", "puma560", "--poses", poses, "-o", table, "--overwrite")
 
 
@@ -161,7 +161,7 @@ def test_bad_requests(
 
 @pytest.mark.parametrize("words", [("trajectory", "puma560", "--to", "0,0,0,0,0,0.1"), ("excite",)])
 def test_motion_files_are_csv(words: tuple[str, ...], tmp_path: Path) -> None:
-    """Other tables are refused before a motion is computed, not after it."""
+    """Other file types are refused before a motion is computed."""
     said = run(
         *words, *["puma560"][len(words) > 1 :], "-o", tmp_path / "a.parquet", "--json", status=2
     )

@@ -1,4 +1,4 @@
-"""What a newcomer met in a shell: Ctrl-C at any time, names as they are, words that help."""
+"""Problems that new users met in a shell: Ctrl-C at any time, odd names, unclear messages."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def test_ctrl_c_before_a_command_begins(step: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_names_are_printed_as_they_are() -> None:
-    """No emoji, no markup: a link of that name would lose its letters."""
+    """Emoji codes and markup in a link's name are printed unchanged."""
     assert "[b]rod:x:" in invoke("info", "arm.urdf").stdout
     assert invoke("info", "planar:x:").stderr.startswith("error: planar:x:: ")
 
@@ -143,7 +143,7 @@ def test_recordings_tell_the_notes_of_the_viewer(
 def test_what_is_not_installed_is_named_as_a_shell_takes_it(
     package: str, words: list[str], told: str, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In quotation marks, for zsh; a file whose reader is not here is not to blame."""
+    """The package is in quotation marks, for zsh; files without a reader are not blamed."""
     loaded = [name for name in sys.modules if name.startswith(f"{package}.")]
     for name in (package, *loaded):
         monkeypatch.setitem(sys.modules, name, None)

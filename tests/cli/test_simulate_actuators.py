@@ -1,4 +1,4 @@
-"""`chasles simulate` with actuators and keyframes, and `chasles compare` along what it wrote."""
+"""`chasles simulate` with actuators and keyframes, and `chasles compare` along the result."""
 
 import json
 from pathlib import Path

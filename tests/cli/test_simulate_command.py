@@ -1,4 +1,4 @@
-"""`chasles simulate`: what it computes, keeps and says, and that no bits are lost on the way."""
+"""`chasles simulate`: results, saved files, messages, and bitwise reproducibility."""
 
 import errno
 import json
@@ -38,7 +38,7 @@ ANT = """<mujoco model="ant"><worldbody><body><freejoint/><geom size="0.25"/>
 <geom type="capsule" size="0.08" fromto="0 0 0 0.4 0 0"/></body></body></body></worldbody>
 <actuator><motor name="hip_1" joint="hip_1"/><motor name="ankle_1" joint="ankle_1"/></actuator>
 </mujoco>"""
-"""A leg of an ant, with its two motors."""
+"""One leg of an ant with two motors."""
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(*arguments: str, code: int = 0) -> str:
-    """What a command prints; without plots, which take longest."""
+    """Run a command and return what it prints; plots are off by default, because they are slow."""
     plots = [] if "--plots" in arguments or "--write-scenario" in arguments else ["--no-plots"]
     words = ["simulate", *(word for word in arguments if word != "--plots"), *plots]
     result = CliRunner().invoke(app, words, env=ENV)
@@ -57,7 +57,7 @@ def call(*arguments: str, code: int = 0) -> str:
 
 
 def refused(*arguments: str) -> str:
-    """The one line that a refused command prints."""
+    """Return the one line that a refused command prints."""
     text = call(*arguments, code=2)
     assert re.fullmatch(r"error: [^\n]+\n", text), text
     return text
@@ -68,11 +68,11 @@ def motion(folder: str | Path) -> dict[str, np.ndarray]:
         return dict(file)
 
 
-# What it computes ------------------------------------------------------------------------------
+# Results ---------------------------------------------------------------------------------------
 
 
 def test_examples_of_the_help_work(here: Path) -> None:
-    """All of them, one after the other, in a new folder."""
+    """All examples run in order in a new folder."""
     examples = re.findall(r"^ *chasles (simulate .*)$", command.__doc__ or "", re.MULTILINE)
     assert len(examples) == 8
     (here / "ant.xml").write_text(ANT)
@@ -89,7 +89,7 @@ def test_examples_of_the_help_work(here: Path) -> None:
 
 
 def test_pieces_and_parts_are_the_motion_of_simulate() -> None:
-    """The same bits as one call in Python, whatever the command cuts it into."""
+    """Results are bitwise equal to one call in Python, however the command divides the motion."""
     call("puma560", "--random", "3", "--duration", "0.35", "--save", "0", "-o", "a")
     robot = chasles.robots.puma560()
     whole = robot.simulate(robot.random(seed=3), np.zeros(6), duration=0.35)
@@ -102,7 +102,7 @@ def test_pieces_and_parts_are_the_motion_of_simulate() -> None:
 
 
 def test_computed_torque_gives_damped_springs() -> None:
-    """x = x0 (1 + w t) exp(-w t) with kp = w^2 and kd = 2 w, for every freedom."""
+    """Each coordinate follows x = x0 (1 + w t) exp(-w t), with kp = w^2 and kd = 2 w."""
     start = ["--q", ",".join(["0.4"] * 6), "--target", ",".join(["0"] * 6)]
     control = ["--control", "computed-torque", "--kp", "64", "--kd", "16"]
     call("puma560", *start, *control, "--duration", "0.5", "-o", "a")
@@ -110,7 +110,7 @@ def test_computed_torque_gives_damped_springs() -> None:
 
 
 def test_other_controllers_hold_their_target() -> None:
-    """Gravity compensation keeps the start; a PD law sags by the weight it carries over kp."""
+    """Gravity compensation holds the start; PD control sags by the gravity torque over kp."""
     call("puma560", "--random", "1", "--control", "gravity", "--duration", "0.1", "-o", "a")
     q = motion("a")["q"]
     assert np.max(np.abs(q - q[0])) < 1e-12
@@ -121,7 +121,7 @@ def test_other_controllers_hold_their_target() -> None:
 
 
 def test_disturbances_come_from_their_seed_and_interval() -> None:
-    """A rod without gravity in steps of one interval: its accelerations are independent draws."""
+    """For a rod without gravity, the accelerations in one-interval steps are independent draws."""
     scenario = 'format = "scenario"\nrobot = "rod.toml"\nduration = 20.0\ndt = 0.01\n'
     chasles.save(chasles.robots.planar(1).with_gravity([0.0, 0.0, 0.0]), "rod.toml")
     table = "[disturbance]\neffort = 2.0\nhold = 0.01\nseed = 5\n"
@@ -138,7 +138,7 @@ def test_disturbances_come_from_their_seed_and_interval() -> None:
 
 
 def test_loops_start_closed() -> None:
-    """Independent coordinates as given, the others by the loops."""
+    """Independent coordinates are as given, and the others follow from the loops."""
     call("four_bar", "--q", "crank=0.6", "--qd", "crank=2", "--duration", "0.2", "-o", "a")
     found, robot = motion("a"), chasles.robots.four_bar()
     assert found["q"][0, 0] == pytest.approx(0.6, abs=1e-12)
@@ -186,7 +186,7 @@ FLAGS = [
 
 
 def test_a_scenario_of_flags_is_the_same_simulation(here: Path) -> None:
-    """The file holds all that the flags say: written again it is the same, and so is the motion."""
+    """A scenario written from flags is the same when written again, and gives the same motion."""
     call("puma560", *FLAGS, "--write-scenario", "s.toml")
     (here / "other").mkdir()
     call("s.toml", "--write-scenario", "other/again.toml")
@@ -212,7 +212,7 @@ def test_robot_files_are_found_beside_the_scenario(here: Path) -> None:
 def test_installed_robots_are_found_by_name_from_anywhere(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where the scenario lies elsewhere, and where a motion goes on."""
+    """The robot is also found from a scenario in another folder, and when a motion is resumed."""
     cache = here / "cache" / "arms"
     cache.mkdir(parents=True)
     chasles.save(chasles.robots.planar(2), cache / "swinger.urdf")
@@ -233,7 +233,7 @@ XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 
 def test_robots_are_loaded_as_by_every_command(here: Path) -> None:
-    """A xacro file has its arguments, by flag and by scenario; --strict refuses."""
+    """Arguments of a xacro file come from a flag or the scenario; --strict refuses the file."""
     pytest.importorskip("xacro")
     (here / "arm.xacro").write_text(XACRO)
     call("arm.xacro", "--argument", "m=3", "--strict", "--write-scenario", "s.toml")
@@ -364,7 +364,7 @@ def test_wrong_flags_are_refused_by_name(arguments: list[str], message: str) -> 
 
 
 def test_values_that_a_field_cannot_take_have_the_code_of_scenarios() -> None:
-    """Of a key, of a table, of a contact, and of a flag."""
+    """The code is the same for keys, tables, contacts and flags."""
     contact = CONTACT.replace('"plane"', '"plane", normal = [0, 0]')
     for text in ("duration = -1", "[start]\nrandom = -1", contact):
         Path("s.toml").write_text(HEAD + text + "\n")
@@ -373,7 +373,7 @@ def test_values_that_a_field_cannot_take_have_the_code_of_scenarios() -> None:
 
 
 def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
-    """What a flag leaves out is not the file's fault; what the file says itself is."""
+    """Errors in a flag name the flag, and errors in the scenario name its line."""
     Path("s.toml").write_text(HEAD + "[start]\nrandom = 1\nqd = [1, 2]\n")
     for flags, message in (
         (["--disturbance", "effort=1"], "error: --disturbance: the disturbance lacks hold, seed"),
@@ -385,7 +385,7 @@ def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
 
 
 def test_contacts_are_pairs_with_their_numbers() -> None:
-    """Every shape and law of a scenario, as Python would make them."""
+    """Every shape and law of a scenario equals the one created in Python."""
     from chasles import contact
     from chasles.cli.scenario import pair, read
     from chasles.cli.scenario_fields import KINDS
@@ -445,7 +445,7 @@ SOFT = "soft-surface,stiffness=2e4,damping=300"
 
 
 def test_joints_stop_at_their_limits(here: Path) -> None:
-    """A mass falls to its lower limit, 0.1 m below, and stays there; by flag or by scenario."""
+    """A mass falls 0.1 m to its lower limit and stays there, by flag or by scenario."""
     (here / "ball.toml").write_text(BALL + "limits = [-0.1, 1.0]\n")
     call("ball.toml", "--duration", "0.3", "-o", "free")
     assert motion("free")["q"][-1, 0] == pytest.approx(-0.5 * 9.81 * 0.3**2, abs=1e-9)
@@ -463,9 +463,9 @@ def test_joints_stop_at_their_limits(here: Path) -> None:
 
 @pytest.mark.parametrize("ground", [SOFT, "rigid,restitution=0.4"])
 def test_a_ball_comes_to_rest_on_the_ground(ground: str, here: Path) -> None:
-    """Its weight is the force at last; stopped and gone on with, contacts are what they were.
+    """The final contact force is the weight, also if the simulation is stopped and resumed.
 
-    Pieces of 100 steps do not all have a state to keep.
+    Not all pieces of 100 steps have a saved state.
     """
     (here / "ball.toml").write_text(BALL)
     flags = ["--foot", "ball:0.1", "--ground", ground, "--q", "0.2", "--every", "250"]
@@ -482,7 +482,7 @@ def test_a_ball_comes_to_rest_on_the_ground(ground: str, here: Path) -> None:
 
 
 def test_a_capsule_lands_on_a_box_of_a_scenario(here: Path) -> None:
-    """It falls 0.1 m, and lies there."""
+    """The capsule falls 0.1 m and stays there."""
     (here / "ball.toml").write_text(BALL)
     (here / "s.toml").write_text(
         """format = "scenario"
@@ -501,14 +501,14 @@ law = {kind = "rigid"}
     assert np.allclose(found["contact"]["last_force"], [0.0, 0.0, 2.0 * 9.81], rtol=1e-9)
 
 
-# Ended on the way ------------------------------------------------------------------------------
+# Interruptions ---------------------------------------------------------------------------------
 
 LONG = "planar:2 --random 1 --integrator dopri5 --duration 25 --rtol 1e-9 --save 0.01 --every 7"
-"""The words of a simulation that takes a second or more."""
+"""Arguments of a simulation that takes a second or more."""
 
 
 def child(*arguments: str, limit: int | None = None) -> int:
-    """A command in a process of its own, which has all modules already; its number."""
+    """Start a command in a forked process with all modules loaded; return its process ID."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -526,7 +526,7 @@ def child(*arguments: str, limit: int | None = None) -> int:
 
 
 def test_ctrl_c_keeps_what_was_computed(here: Path) -> None:
-    """A real process; what it says to go on with does so, to the same bits."""
+    """The printed command resumes a real process, and the result is bitwise identical."""
     call(*LONG.split(), "-o", "whole")
     words = [sys.executable, "-m", "chasles", "simulate", *LONG.split(), "-o", "stopped"]
     env = os.environ | {"PYTHONPATH": str(Path(chasles.__file__).parents[1])}
@@ -546,7 +546,7 @@ def test_ctrl_c_keeps_what_was_computed(here: Path) -> None:
 
 
 def stopped(folder: str, *arguments: str, parts: int = 4) -> None:
-    """A simulation of so many parts, of one piece each, and not at its end."""
+    """Run the given number of parts of a simulation, one piece each, without finishing it."""
     given = flags_of(*arguments)
     recording = Task(arguments[0], given, Path(folder)).recording()
     pieces = iter(range(parts + 1))
@@ -555,13 +555,13 @@ def stopped(folder: str, *arguments: str, parts: int = 4) -> None:
 
 
 def flags_of(*arguments: str) -> dict[str, object]:
-    """Numbers of the top, as flags give them."""
+    """Convert flags to a dictionary of top-level values."""
     pairs = zip(arguments[1::2], arguments[2::2], strict=True)
     return {key.removeprefix("--"): float(value) for key, value in pairs}
 
 
 def test_a_loop_goes_on_in_its_coordinates(here: Path) -> None:
-    """A four-bar, stopped after every piece and read from disk, and in one run."""
+    """A four-bar linkage that is stopped and resumed from disk moves as in one run."""
     call("four_bar", "--duration", "0.7", "-o", "whole")
     stopped("b", "four_bar", "--duration", "0.7")
     call("four_bar", "--duration", "0.7", "-o", "b", "--resume")
@@ -569,7 +569,7 @@ def test_a_loop_goes_on_in_its_coordinates(here: Path) -> None:
 
 
 def test_damaged_parts_are_computed_again(here: Path) -> None:
-    """The last, one before it, and one that is gone; one from another folder is left alone."""
+    """Damaged or missing parts are computed again, but parts of another folder are kept."""
     call("planar:2", "--duration", "0.7", "-o", "whole")
     for folder in ("last", "early", "gone", "foreign"):
         stopped(folder, "planar:2", "--duration", "0.7")
@@ -598,16 +598,16 @@ def test_a_folder_is_of_one_scenario_and_one_robot(here: Path) -> None:
     chasles.save(chasles.robots.planar(2), "arm.toml")
     stopped("a", "arm.toml", "--duration", "0.7")
     before = {path.name: path.read_bytes() for path in (here / "a").iterdir()}
-    assert "another scenario" in refused("arm.toml", "--duration", "0.8", "--resume", "-o", "a")
-    assert "another scenario" in refused("--dt", "0.002", "--resume", "-o", "a")
+    assert "different scenario" in refused("arm.toml", "--duration", "0.8", "--resume", "-o", "a")
+    assert "different scenario" in refused("--dt", "0.002", "--resume", "-o", "a")
     other = refused("planar:3", "--duration", "0.7", "--resume", "-o", "a")
-    assert "another robot" in other
+    assert "different robot" in other
     assert "the folder already contains a simulation; continue it with --resume" in refused(
         "arm.toml", "--duration", "0.7", "-o", "a"
     )
     text = (here / "arm.toml").read_text()
     (here / "arm.toml").write_text(text.replace("mass = 1.0", "mass = 1.001", 1))
-    assert "another robot" in refused("--resume", "-o", "a")
+    assert "different robot" in refused("--resume", "-o", "a")
     assert {path.name: path.read_bytes() for path in (here / "a").iterdir()} == before
     (here / "arm.toml").write_text("# the same arm, a line further down\n" + text)
     call("--resume", "-o", "a")
@@ -616,7 +616,7 @@ def test_a_folder_is_of_one_scenario_and_one_robot(here: Path) -> None:
 
 
 def test_a_full_disk_loses_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The third part, and then the motion file, find no room: each time what was there stays."""
+    """The disk is full at the third part and at the motion file; saved data remain each time."""
     call("planar:2", "--duration", "0.5", "-o", "whole")
     synced = os.fsync
     for room, kept in ((13, "0.1"), (4, "0.3"), (8, "0.5")):
@@ -639,7 +639,7 @@ def test_a_full_disk_loses_nothing(here: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 def test_a_limit_of_the_system_on_files_loses_nothing(here: Path) -> None:
-    """No file may be larger than parts are: the motion file finds no room, and is made later."""
+    """The motion file exceeds a limit on file sizes, which parts do not, and is written later."""
     call("planar:2", "--duration", "0.5", "-o", "whole")
     pid = child("planar:2", "--duration", "0.5", "--save", "0", "-o", "a", limit=12_000)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 2
@@ -655,7 +655,7 @@ def test_folders_that_cannot_be_made_are_refused(here: Path) -> None:
 
 
 def test_a_motion_that_fails_keeps_what_came_before(here: Path) -> None:
-    """A controller that is too stiff for its steps."""
+    """A controller is too stiff for the step size."""
     control = ["--control", "pd", "--kp", "32000", "--kd", "0", "--qd", "1"]
     text = refused("planar:1", *control, "--dt", "0.01", "--duration", "20", "-o", "a")
     assert "E-MOTION-014" in text
@@ -663,7 +663,7 @@ def test_a_motion_that_fails_keeps_what_came_before(here: Path) -> None:
     assert list(here.glob("a/part-*"))
 
 
-# Contacts of the file ---------------------------------------------------------------------------
+# Contacts in the robot file ---------------------------------------------------------------------
 
 BALL_ON_PLANE = """
 <mujoco model="ball">
@@ -678,7 +678,7 @@ BALL_ON_PLANE = """
 
 
 def test_a_robot_stands_on_the_plane_of_its_file(here: Path) -> None:
-    """A ball falls from 0.5 m, and lies on the ground by default; without contacts it falls on."""
+    """A ball falls from 0.5 m and stays on the plane; without contacts, it falls further."""
     (here / "ball.xml").write_text(BALL_ON_PLANE)
     said = call("ball.xml", "--duration", "1", "--dt", "0.002", "-o", "lies")
     assert "contact: " in said

@@ -40,14 +40,15 @@ def command(*words: Any) -> Any:
 
 
 def table(folder: Path) -> dict[str, np.ndarray]:
-    """The dataset as any reader of Parquet sees it."""
+    """Return the dataset as any reader of Parquet sees it."""
     found = dataset.dataset(folder, format="parquet").to_table()
     return {name: found[name].to_numpy() for name in found.column_names}
 
 
 def test_a_grid_has_the_runs_of_simulate(scenario: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    """The last states are those of `robot.simulate`, to rounding, as masses are inputs of one
-    program; tables of a few runs each.
+    """Final states equal those of `robot.simulate`, up to rounding.
+
+    They are not bitwise equal, because masses are inputs of one program. Tables have four runs.
     """
     monkeypatch.setattr(work, "RUNS", 4)
     over = ("--over", "link2.mass=0.5,2", "--over", "start.qd.joint2=-1:1:3")
@@ -89,7 +90,10 @@ def test_a_grid_has_the_runs_of_simulate(scenario: Path, tmp_path: Path, monkeyp
 def test_one_program_serves_all_masses(
     extra: str, over: str, shared: bool, scenario: Path, tmp_path: Path
 ) -> None:
-    """Where the law does not compute with the robot; all tables are those of single robots."""
+    """All masses share a program unless the control law uses the robot.
+
+    The results always equal those of individual robots.
+    """
     scenario.write_text(SCENARIO + extra)
     given = with_flags(read(str(scenario)), {})
     swept = work.Sweep(given, loaded(given), parsed([over], None, 0))
@@ -152,7 +156,7 @@ def test_an_interrupted_sweep_continues(scenario: Path, tmp_path: Path, monkeypa
 
 
 def test_a_run_that_diverges_is_counted(scenario: Path, tmp_path: Path) -> None:
-    """A step of a tenth of a second for gains of ten million; the other run is not lost."""
+    """A step of 0.1 s diverges for a gain of 1e7; the other run is kept."""
     text = SCENARIO.replace("0.005", "0.1").replace("0.05", "20.0")
     scenario.write_text(text + '[control]\nlaw = "pd"\nstiffness = 1\ndamping = 1\n')
     words = (scenario, "--over", "control.stiffness=0.1,1e7", "-o", tmp_path / "out", "--json")

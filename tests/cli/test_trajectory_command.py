@@ -1,4 +1,4 @@
-"""Every kind of `chasles trajectory`: the written motion has its closed form and its limits."""
+"""Written motions of every kind of `chasles trajectory` have their closed forms and limits."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ SMOOTH = {
     "cubic": (0, 0, 3, -2),
     "spline": (0, 1),
 }
-"""Polynomials of t / duration, of kinds between two postures."""
+"""Polynomials in t / duration of the kinds between two configurations."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def flag(name: str, numbers: np.ndarray) -> str:
 
 
 def written() -> tuple[np.ndarray, np.ndarray]:
-    """Times and positions of the file, read without chasles."""
+    """Return times and positions of the file, read without chasles."""
     names = Path("move.csv").read_text("utf-8").splitlines()[0].split(",")
     table = np.loadtxt("move.csv", delimiter=",", skiprows=1)
     places = [k for k, name in enumerate(names) if name.endswith(".q")]
@@ -85,7 +85,7 @@ def test_fastest_motions_between_two_postures(kind: str) -> None:
     assert np.abs(q[[0, -1]] - [FROM, TO]).max() < 1e-9
     rates = np.abs(np.diff(q, axis=0) / np.diff(t)[:, None])
     assert rates.max() < 2.0 + 1e-9
-    # the longest way is 0.3 rad: up and down at 4 rad/s2, with jerks also at 20 rad/s3
+    # The largest displacement is 0.3 rad, at 4 rad/s^2, and for s-curve also at 20 rad/s^3.
     shortest = {"s-curve": 4.0 * (0.3 / 2.0 / 20.0) ** (1 / 3)}.get(kind, 2.0 * (0.3 / 4.0) ** 0.5)
     assert abs(t[-1] - shortest) < 1e-9 if kind != "time-optimal" else t[-1] < shortest * 1.01
 
@@ -146,7 +146,7 @@ def test_no_kind_is_forgotten() -> None:
 
 
 def test_loops_are_closed_from_independent_joints() -> None:
-    """Postures by JOINT=X; dependent joints follow, and every sample closes the loops."""
+    """Dependent joints follow from values JOINT=X, and every sample closes the loops."""
     words = ("--from", "left=1.2", "--from", "right=1.0", "--to", "left=1.0")
     run(*words, robot="five_bar")
     robot = chasles.robots.five_bar()

@@ -1,4 +1,4 @@
-"""Errors and notes in the shell name options, not Python; the road from a file to a fit is open."""
+"""Messages in the shell name options, not Python; simulated logs can be identified."""
 
 import re
 import sys
@@ -39,7 +39,7 @@ BRICK = """<robot name="brick"><link name="body"><inertial><mass value="2"/>
 <collision><geometry><box size="0.3 0.2 0.1"/></geometry></collision></link></robot>"""
 
 PYTHON = re.compile(r"\b[a-z]\w*=(?!=)\S|chasles\.\w|robot\.\w|\w\(")
-"""Signs of Python in a remedy."""
+"""Signs of Python code in a remedy."""
 
 PYTHON_ONLY = (
     *("EXPR", "GPU", "LEARN", "CONVENTION", "CONTROL", "MATH", "DIST", "CACHE", "PLOT", "TABLE"),
@@ -84,7 +84,7 @@ SPOKEN = {
     "E-PATH-051": "commands give the robot",
     "E-VIEW-031": "commands pass files",
 }
-"""Codes whose remedy may look like Python in a shell, and why."""
+"""Codes whose remedy may look like Python in a shell, with reasons."""
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def every_option() -> tuple[str, ...]:
 
 
 def test_remedies_in_the_shell_are_not_python() -> None:
-    """Each is renamed by its options, has its own remedy for the shell, or is explained."""
+    """Each remedy is reworded with options, has its own shell version, or is listed."""
     options, known = every_option(), {e.code for e in entries()}
     assert set(REMEDIES) | set(SPOKEN) <= known
     assert not [code for code, remedy in REMEDIES.items() if PYTHON.search(remedy)]
@@ -149,7 +149,7 @@ def test_an_error_names_the_option() -> None:
 
 
 def test_a_simulation_is_a_log_for_identification() -> None:
-    """The torques in the table are those of the controller, and the fit predicts them."""
+    """The torques in the table are the controller's, and the fit predicts them."""
     law = "--control pd --stiffness 40 --damping 2 --target 0.5,0.3 --no-plots"
     run(f"simulate arm.urdf {law} --table log.csv")
     names, *rows = Path("log.csv").read_text().splitlines()
@@ -174,7 +174,7 @@ def test_torques_of_actuators_are_those_of_the_file() -> None:
 
 
 def test_a_urdf_stands_on_the_floor() -> None:
-    """A brick falls by 0.5 m and lies still; its height is half its own."""
+    """A brick falls from 0.5 m and comes to rest at half its own height."""
     said = run("simulate brick.urdf --floating --ground rigid,friction=0.8 --no-plots "
                "--q root_joint=1,0,0,0,0,0,0.5 --dt 0.002 --write-scenario fall.toml")  # fmt: skip
     said = run("simulate fall.toml --no-plots -o fall")
@@ -204,7 +204,7 @@ def scene(**values: Any) -> Scene:
 
 
 def test_a_base_is_raised_along_the_vertical() -> None:
-    """The frame of a free joint may be turned; the lowest corner then touches the ground."""
+    """The frame of a free joint may be rotated; the lowest corner then touches the ground."""
     free = '<robot name="brick"><link name="world"/><joint name="free" type="floating"><parent '
     free += 'link="world"/><child link="body"/><origin rpy="0.3 0.4 0.5"/></joint>'
     Path("brick.urdf").write_text(BRICK.replace('<robot name="brick">', free))
@@ -241,14 +241,14 @@ def test_penetration_is_refused_with_a_way_out() -> None:
 
 
 def test_a_robot_without_shapes_cannot_stand() -> None:
-    """One message: the robot needs frames that touch."""
+    """The single error message states that the robot needs frames for contact."""
     said = run("simulate planar:2 --ground rigid", 2)
     assert len(said.splitlines()) == 1
     assert "E-SCENARIO-040" in said
 
 
 def test_doubtful_robots_are_questioned_before_they_move() -> None:
-    """Notes from checks of the model; a base without mass cannot be simulated at all."""
+    """Checks of the model give notes; a base without mass cannot be simulated."""
     Path("arm.urdf").write_text(ARM.replace('ixx="0.01"', 'ixx="0.1"'))
     said = run("simulate arm.urdf --duration 0.01 --no-plots")
     assert re.search(r"note: .*link 'fore': .*triangle inequality", said)
@@ -315,7 +315,7 @@ def test_one_turn_is_not_questioned() -> None:
 
 
 def test_a_line_may_leave_the_orientation_free() -> None:
-    """A planar arm cannot keep its orientation on a line, but follows it with a free one."""
+    """A planar arm follows a line only if its orientation is free."""
     arm = chasles.robots.planar(2)
     x, y, z = arm.forward_kinematics([0.5, 1.0])[:3, 3] - [0.2, 0.0, 0.0]
     start = f"trajectory planar:2 --kind line --from 0.5,1.0 --position {x},{y},{z}"

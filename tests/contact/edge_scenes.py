@@ -1,8 +1,9 @@
-"""Random scenes of boxes that leave edges of boxes: `python tests/contact/edge_scenes.py 0 1000`.
+"""Random scenes of boxes that leave edges: `python tests/contact/edge_scenes.py 0 1000`.
 
-A scene is known by its number, from which its kind and its random numbers follow. The table that
-the command prints has one row for each kind: errors, the largest growth of energy beside the
-largest energy, and the deepest penetration.
+The arguments are the first scene's number and the number of scenes. The number of a scene
+determines its kind, and is the seed of its random values. The command prints a table with one row
+per kind of scene: errors, the largest growth of energy relative to the largest energy, and the
+deepest penetration.
 """
 
 import sys
@@ -35,14 +36,17 @@ BOXES: dict[Size, float] = {
     (0.4, 0.11, 0.3): 1.7,
     (0.23, 0.39, 0.21): 0.8,
 }
-"""Sizes (m) and masses (kg) of boxes that fall; few, since each robot is compiled once."""
+"""Sizes (m) and masses (kg) of the falling boxes.
+
+There are few, since each robot is compiled once.
+"""
 
 SLEDGES: dict[Size, float] = {(0.4, 0.6, 0.2): 2.0, (0.8, 0.5, 0.1): 5.0, (0.3, 0.3, 0.15): 1.0}
-"""Those of boxes that they lie on."""
+"""Sizes (m) and masses (kg) of the boxes below them."""
 
 
 class Scene(NamedTuple):
-    """A robot of one or two boxes, its state, and what may touch."""
+    """Robot of one or two boxes, its state, and its contact pairs."""
 
     robot: chasles.Robot
     q: np.ndarray
@@ -51,7 +55,7 @@ class Scene(NamedTuple):
 
 
 class Thrown(NamedTuple):
-    """The pose and the velocities of a box along the world's axes, whose middle is at place."""
+    """Pose and velocities of a box along the world's axes; `place` is its center's position."""
 
     quaternion: np.ndarray
     place: np.ndarray
@@ -64,7 +68,7 @@ class Thrown(NamedTuple):
 
     @property
     def qd(self) -> np.ndarray:
-        """Velocities along the box's own axes, as those of a free joint are."""
+        """Velocities along the box's own axes, as a free joint needs them."""
         a, b, c, d = self.quaternion
         axis = np.array([b, c, d])
         across = np.array([[0.0, -d, c], [d, 0.0, -b], [-c, b, 0.0]])
@@ -79,7 +83,7 @@ def cuboid(name: str, mass: float, size: Size) -> LinkData:
 
 @cache
 def robot_of(size: Size, sledge: Size | None = None) -> chasles.Robot:
-    """A box b, and a sledge a below it."""
+    """Return a robot with a free box b, and a free sledge a if `sledge` is given."""
     box = cuboid("b", BOXES[size], size)
     return free(box) if sledge is None else free(cuboid("a", SLEDGES[sledge], sledge), box)
 
@@ -89,14 +93,17 @@ def _one(rng: np.random.Generator, sizes: dict[Size, float]) -> Size:
 
 
 def _law(rng: np.random.Generator) -> Rigid:
-    """Friction from none to 0.9; some boxes rebound, by a law that never creates energy."""
+    """Return a law with friction between 0 and 0.9.
+
+    Some laws have restitution, by an impact law that never creates energy.
+    """
     mu = float(rng.choice([0.0, 0.1, 0.3, 0.5, rng.uniform(0.0, 0.9)]))
     e = float(rng.choice([0.0, 0.0, 0.0, 0.5]))
     return Rigid(mu, impact=Stronge(e, mu)) if e else Rigid(mu)
 
 
 def _sliding(rng: np.random.Generator, size: Size, top: float, edge: float) -> Thrown:
-    """A box that lies on a level top and slides towards its edge at x = edge, turning or not."""
+    """Box on a level top that slides towards the edge at x = edge, with or without spin."""
     spin = rng.uniform(-6.0, 6.0) * (rng.random() < 0.7)
     place = np.array([edge * rng.uniform(0.5, 1.0), edge * rng.uniform(-0.8, 0.8), top])
     place[2] += 0.5 * size[2]
@@ -106,7 +113,7 @@ def _sliding(rng: np.random.Generator, size: Size, top: float, edge: float) -> T
 
 
 def _aligned(rng: np.random.Generator, size: Size, top: float, edge: float) -> Thrown:
-    """A box that slides with its edges along those of the top."""
+    """Sliding box whose edges are parallel to those of the top."""
     thrown = _sliding(rng, size, top, edge)
     quarter = turned(0.5 * np.pi * rng.integers(4), UP)
     v = thrown.v * [1.0, rng.integers(2), 0.0]
@@ -114,7 +121,7 @@ def _aligned(rng: np.random.Generator, size: Size, top: float, edge: float) -> T
 
 
 def _resting(rng: np.random.Generator, size: Size, top: float, edge: float) -> Thrown:
-    """A box at rest with its middle near the edge or beyond it."""
+    """Box at rest with its center near the edge or beyond it."""
     still = np.zeros(3)
     yaw = rng.choice([0.0, 0.25 * np.pi, rng.uniform(-np.pi, np.pi)])
     place = np.array([edge + rng.uniform(-0.2, 0.45) * min(size[:2]), 0.0, top + 0.5 * size[2]])
@@ -122,7 +129,7 @@ def _resting(rng: np.random.Generator, size: Size, top: float, edge: float) -> T
 
 
 def _tumbling(rng: np.random.Generator, size: Size, top: float, edge: float) -> Thrown:
-    """A box in the air near the edge that turns in any way."""
+    """Box in the air near the edge, with random orientation and angular velocity."""
     quaternion = rng.normal(size=4)
     place = np.array([edge + rng.uniform(-0.2, 0.1), edge * rng.uniform(-0.8, 0.8), top + 0.05])
     place[2] += 0.5 * np.linalg.norm(size)
@@ -131,7 +138,7 @@ def _tumbling(rng: np.random.Generator, size: Size, top: float, edge: float) -> 
 
 
 def _fixed(rng: np.random.Generator, throw: Callable[..., Thrown], half: float) -> Scene:
-    """A box on a table that does not move."""
+    """Box on a table that does not move."""
     size = _one(rng, BOXES)
     table = Box(None, (2.0 * half, 2.0 * half, 0.2), (0.0, 0.0, -0.1))
     thrown, pair = throw(rng, size, 0.0, half), Pair(Box("b", size), table, _law(rng))
@@ -139,7 +146,7 @@ def _fixed(rng: np.random.Generator, throw: Callable[..., Thrown], half: float) 
 
 
 def _moving(rng: np.random.Generator, throw: Callable[..., Thrown]) -> Scene:
-    """A box on a box that slides over the ground, on which both end."""
+    """Box on another box that slides over the ground; both boxes can fall on the ground."""
     size, sledge_size = _one(rng, BOXES), _one(rng, SLEDGES)
     low, high, law, (x, _, z) = Box("a", sledge_size), Box("b", size), _law(rng), sledge_size
     sledge = Thrown(turned(0.0), np.array([0, 0, 0.5 * z]), np.zeros(3), np.zeros(3))
@@ -165,13 +172,13 @@ KINDS: dict[str, Callable[[np.random.Generator], Scene]] = {
 
 
 def scene(number: int) -> tuple[str, Scene]:
-    """The kind of a scene, and the scene."""
+    """Return the kind of a scene, and the scene."""
     kind = [*KINDS][number % len(KINDS)]
     return kind, KINDS[kind](np.random.default_rng(number))
 
 
 class Outcome(NamedTuple):
-    """The growth of energy and its size (J), the least gap (m), the number of events."""
+    """Largest growth of energy (J), reference energy (J), least gap (m) and number of events."""
 
     grown: float
     size: float
@@ -180,7 +187,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(given: Scene) -> Outcome:
-    """Follow a scene, and look at all states that are kept: each step, and each side of events."""
+    """Simulate a scene, and evaluate all stored states: each step, and both sides of each event."""
     robot, q, qd, pairs = given
     run = chasles.simulate(robot, q, qd, duration=DURATION, dt=DT, contacts=pairs)
     kinetic = robot.kinetic_energy(run.q, run.qd)
@@ -191,14 +198,14 @@ def outcome(given: Scene) -> Outcome:
 
 
 def main(first: int, count: int) -> None:
-    """Follow scenes, print what goes wrong at once, and a table at the end."""
+    """Simulate scenes, print faults immediately, and print a table at the end."""
     rows: dict[str, list[tuple[float, Outcome | None]]] = {kind: [] for kind in KINDS}
     for number in range(first, first + count):
         kind, given = scene(number)
         start, found = time.process_time(), None
         try:
             found = outcome(given)
-        except Exception as error:  # any one is a finding, and the others go on
+        except Exception as error:  # report every error, and continue with the other scenes
             print(f"{number} {kind}: {type(error).__name__}: {error}", flush=True)
         spent = time.process_time() - start
         rows[kind].append((spent, found))

@@ -1,4 +1,4 @@
-"""What is no contact is refused at the door, with a word on what would be one."""
+"""Invalid contacts are rejected with messages that contain a remedy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -109,7 +109,10 @@ def test_wrong_contacts_are_named(name: str) -> None:
 
 
 def test_pairs_may_come_in_anything() -> None:
-    """From a generator as from a list, and none as None; places as arrays are the same places."""
+    """Pairs may come from a list or a generator, and None means no pairs.
+
+    A place given as an array equals the same place given as a tuple.
+    """
     pairs = [Pair(Sphere("body", 0.3, np.zeros(3)), Plane(normal=[0, 0, 1]), SOFT)]
     assert pairs == [Pair(FOOT, Plane(), SOFT)]
     listed, once = moved(contacts=pairs), moved(contacts=(pair for pair in pairs))
@@ -119,7 +122,7 @@ def test_pairs_may_come_in_anything() -> None:
 
 
 def test_numbers_of_laws_are_floats() -> None:
-    """Any real number is the same law, and traced programs can compare it."""
+    """Any real type gives the same law, and traced programs can compare the parameters."""
     for number in (np.array(0.5), np.float32(0.5), 0.5):
         law = Rigid(number, number, torsion=number, rolling=number)
         assert law == Rigid(0.5, 0.5, torsion=0.5, rolling=0.5)

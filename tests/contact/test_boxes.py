@@ -1,4 +1,4 @@
-"""Contact points of two boxes: closed forms, and the depths of other libraries."""
+"""Contact points of two boxes, compared with closed forms and with depths of other libraries."""
 
 import numpy as np
 import pytest
@@ -18,14 +18,14 @@ def placed(rotation, origin):
 
 
 def valid(spots):
-    """Points, and gaps, of slots that are active."""
+    """Points and gaps of the active slots."""
     found = [s for s in spots if s.gap < 0.5 * FAR]
     points = np.array([s.point for s in found], float).reshape(-1, 3)
     return points, np.array([s.gap for s in found], float)
 
 
 def rectangle(center, angle, size):
-    """Half-planes A x + b <= 0 of a rectangle in the plane."""
+    """Half-planes A x + b <= 0 whose intersection is a rectangle in the plane."""
     c, s = np.cos(angle), np.sin(angle)
     A = np.array([[c, s], [-c, -s], [-s, c], [s, -c]])
     return np.c_[A, -(A @ center) - 0.5 * np.repeat(size, 2)]
@@ -58,7 +58,7 @@ def test_a_box_on_a_box_touches_in_the_common_part_of_both_faces(flipped):
 
 
 def test_equal_boxes_touch_in_all_corners():
-    """Also where rounding places each corner inside or outside of the other box."""
+    """All corners are found even if rounding places a corner inside or outside of the other box."""
     rng = np.random.default_rng(0)
     box, under = Box("a", (0.2, 0.2, 0.1)), placed(np.eye(3), np.zeros(3))
     for size in (0.0, 1e-17, 1e-15, 1e-9, 1e-6, 1e-4):
@@ -86,7 +86,7 @@ def test_crossed_edges_touch_in_one_point():
 
 
 def flights(count):
-    """Boxes beside a box, of random size, with an edge that is nearly parallel to one of its."""
+    """Yield poses of a box near another box, with edges of both boxes nearly parallel."""
     rng = np.random.default_rng(4)
     for tilt in 10.0 ** rng.uniform(-12.0, -3.0, count):
         turn = Rotation.from_rotvec(tilt * rng.normal(size=3))
@@ -94,7 +94,7 @@ def flights(count):
 
 
 def test_slots_without_contact_stay_near_the_boxes():
-    """A slot far away would be fast, and act despite its gap."""
+    """A slot far away from the boxes would move fast, and would act in spite of its gap."""
     box, under = Box("a", (0.2, 0.15, 0.1)), placed(np.eye(3), np.zeros(3))
     for turn, at in flights(150):
         for ends in ((turn.as_matrix(), at), (turn.as_matrix() @ np.diag([1, -1, -1]), at)):
@@ -103,7 +103,7 @@ def test_slots_without_contact_stay_near_the_boxes():
 
 
 def test_boxes_that_do_not_touch_fly_on(tmp_path):
-    """A spinning box beside another: the step leaves its velocity and angular momentum."""
+    """A step does not change the velocity of a spinning box next to another box."""
     file = tmp_path / "box.xml"
     file.write_text(
         "<mujoco><option gravity='0 0 0'/><worldbody><body name='a'><freejoint/>"
@@ -121,9 +121,10 @@ def test_boxes_that_do_not_touch_fly_on(tmp_path):
 
 
 def random_pair(rng, overlap, tilt=None):
-    """Two boxes of random shape and posture that overlap by about the given length.
+    """Two boxes of random size and orientation that overlap by about the given length.
 
-    tilt: turned against each other about their last axes, and by this angle about another.
+    If `tilt` is given, the boxes are rotated relative to each other about their last axes, and by
+    about this angle (rad) about a random axis.
     """
     sizes = rng.uniform(0.3, 1.5, (2, 3))
     turns = [Rotation.random(random_state=rng) for _ in range(2)]
@@ -141,7 +142,7 @@ def random_pair(rng, overlap, tilt=None):
 
 
 def test_the_point_of_edges_that_are_apart_is_between_them():
-    """The lines of such edges may cross far beyond their ends."""
+    """The lines through edges that are apart may cross far beyond the ends of the edges."""
     rng, count = np.random.default_rng(1), 0
     for _ in range(100):
         one, over, other, under = random_pair(rng, -1.0, 0.1)
@@ -149,7 +150,7 @@ def test_the_point_of_edges_that_are_apart_is_between_them():
             continue
         points, gaps = valid(box_on_box(one, over, other, under))
         assert len(gaps) == 1
-        # Halfway between a point of each box.
+        # The point is halfway between a point of one box and a point of the other.
         reach = 0.25 * (np.linalg.norm(one.size) + np.linalg.norm(other.size))
         assert np.linalg.norm(points[0] - 0.5 * (over.o + under.o)) <= reach
         count += 1
@@ -168,7 +169,7 @@ def test_depths_and_normals_agree_with_coal():
         coal.collide(shapes[0], frames[0], shapes[1], frames[1], request, result)
         known = result.getContact(0)
         depth = -known.penetration_depth
-        # An edge must overlap less than a face by EDGE and PART (2 %) to be preferred.
+        # An edge is chosen only if its overlap is less than a face's by EDGE and PART (2 %).
         assert depth <= -float(apart.gap) + 1e-6
         slack = EDGE * min(*one.size, *other.size)
         assert -float(apart.gap) == pytest.approx(depth, rel=0.021, abs=slack)
@@ -179,7 +180,7 @@ def test_depths_and_normals_agree_with_coal():
 
 
 def test_points_agree_with_mujoco():
-    """The deepest point is as deep as MuJoCo's, and the points it finds lie among ours."""
+    """The greatest depth agrees with MuJoCo's, and MuJoCo's points are among those of chasles."""
     mujoco = pytest.importorskip("mujoco")
     rng, count = np.random.default_rng(8), 0
     for tilt in [None, 1e-4] * 40:
@@ -200,9 +201,10 @@ def test_points_agree_with_mujoco():
         assert data.ncon
         depths = [c.dist for c in data.contact]
         slack = EDGE * min(*one.size, *other.size)
-        # Where overlaps along two axes are nearly equal, the two may choose different ones.
+        # If the overlaps along two axes are nearly equal, the two libraries may choose different
+        # axes.
         assert gaps.min() == pytest.approx(min(depths), rel=0.04, abs=slack)
-        if gaps.min() == pytest.approx(min(depths), rel=1e-3):  # the same axis
+        if gaps.min() == pytest.approx(min(depths), rel=1e-3):  # both chose the same axis
             for c in data.contact:
                 assert np.linalg.norm(points - c.pos, axis=1).min() < 2e-3
             count += len(data.contact)

@@ -1,4 +1,4 @@
-"""Capsules on boxes and convex meshes in `chasles.simulate`, against closed forms and coal."""
+"""Simulations of capsules on boxes and convex meshes agree with closed forms and coal."""
 
 import math
 
@@ -21,12 +21,12 @@ TETRAHEDRON = ((0.0, 0.0, 0.0), (0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.3
 
 
 def rod(frame: str, radius: float = RADIUS, half: float = HALF) -> Capsule:
-    """A capsule along x."""
+    """Capsule along the x axis."""
     return Capsule(frame, radius, (-half, 0.0, 0.0), (half, 0.0, 0.0))
 
 
 def bar(name: str, mass: float, *, radius: float = RADIUS, half: float = HALF) -> LinkData:
-    """The inertia of something like it."""
+    """Link with the inertia of a cylinder of about the capsule's size."""
     side = mass * (0.25 * radius**2 + half**2 / 3.0)
     return body(mass, (0.5 * mass * radius**2, side, side), name)
 
@@ -45,14 +45,14 @@ def names(motion: Trajectory) -> list[str]:
 
 
 def moved(pair: Pair, q, qd=None, *, duration: float, dt: float = 0.01, **options) -> Trajectory:
-    """A rod of 1 kg with one pair."""
+    """Simulate a capsule of 1 kg with one contact pair."""
     qd = np.zeros(6) if qd is None else qd
     robot = free(bar("body", 1.0))
     return chasles.simulate(robot, q, qd, duration=duration, dt=dt, contacts=[pair], **options)
 
 
 TABLE = Box(None, (1.0, 1.0, 0.2), (0.0, 0.0, -0.1))
-"""Its top is at z = 0."""
+"""Box whose top is at z = 0."""
 
 MESH = ConvexMesh(None, tuple(at for at, _ in TABLE.balls()))
 
@@ -65,7 +65,10 @@ MESH = ConvexMesh(None, tuple(at for at, _ in TABLE.balls()))
     [(Box("a", (0.4, 0.4, 0.2)), 2 * 26 + 20), (ConvexMesh("a", TETRAHEDRON), 2 * 14 + 10)],
 )
 def test_rates_of_features_are_those_of_differences(under, size: int) -> None:
-    """Points, normals and gaps of all pairs of features, near or not, as both bodies move."""
+    """Compare points, normals and gaps of all pairs of features while both bodies move.
+
+    All pairs are compared, including those that are far apart.
+    """
     over = Capsule("b", 0.05, (0.0, 0.05, -0.2), (0.1, 0.0, 0.3))
     robot = free(cuboid("a", 2.0, (0.4, 0.4, 0.2)), cuboid("b", 1.0, (0.2, 0.2, 0.2)))
     features, rng, h = meeting(over, under), np.random.default_rng(0), 1e-6
@@ -90,7 +93,10 @@ def test_rates_of_features_are_those_of_differences(under, size: int) -> None:
 
 @pytest.mark.parametrize("kind", ["box", "mesh"])
 def test_the_gap_is_the_distance_that_another_program_finds(kind: str) -> None:
-    """coal's, in 300 random poses, near and far; and every kind of feature is nearest in some."""
+    """Gaps agree with coal in 300 random poses.
+
+    Each kind of feature is the nearest in some poses.
+    """
     coal = pytest.importorskip("coal")
     rng = np.random.default_rng(2)
     vertices = tuple(map(tuple, 0.2 * rng.normal(size=(12, 3))))
@@ -116,7 +122,7 @@ def test_the_gap_is_the_distance_that_another_program_finds(kind: str) -> None:
         places = [coal.Transform3s(c.R, c.o) for c in carriers]
         coal.distance(coal.Capsule(0.05, 0.4), places[0], solid, places[1], request, result)
         gap = np.where(room >= 0.0, gap, np.inf)
-        if result.min_distance > -0.04:  # the axis is beside the polyhedron
+        if result.min_distance > -0.04:  # the capsule's axis is outside the polyhedron
             apart += 1
             near = np.flatnonzero(np.isfinite(gap))
             assert np.allclose(gap[near], result.min_distance, rtol=0.0, atol=1e-9)
@@ -133,7 +139,7 @@ def test_the_gap_is_the_distance_that_another_program_finds(kind: str) -> None:
 @pytest.mark.parametrize("surface", [TABLE, MESH], ids=["box", "mesh"])
 @pytest.mark.parametrize(("x", "y", "yaw"), [(0.0, 0.0, 0.0), (0.35, 0.1, 0.0), (0.3, 0.2, 0.4)])
 def test_a_capsule_that_lies_bears_its_weight_where_statics_says(surface, x, y, yaw) -> None:
-    """On both ends, or on one and on the edge that it reaches over."""
+    """The capsule is carried by both ends, or by one end and the edge that it overhangs."""
     q = np.array([*turned(yaw, (0.0, 0.0, 1.0)), x, y, RADIUS])
     pair = Pair(rod("body"), surface, Rigid(0.5))
     motion = moved(pair, q, duration=0.1)
@@ -145,7 +151,10 @@ def test_a_capsule_that_lies_bears_its_weight_where_statics_says(surface, x, y, 
 
 @pytest.mark.parametrize(("x", "tips"), [(0.5 - 1e-3, False), (0.5 + 1e-3, True)])
 def test_a_capsule_over_an_edge_tips_when_its_middle_is_beyond(x: float, tips: bool) -> None:
-    """About the edge, which is at the end of an arm s = x - 1/2: by m g s/(I + m (r^2 + s^2))."""
+    """The capsule tips about the edge with an angular acceleration of m g s/(I + m (r^2 + s^2)).
+
+    The lever arm s is x - 1/2.
+    """
     robot, q = free(bar("body", 1.0)), np.array([1.0, 0, 0, 0, x, 0.0, RADIUS])
     motion = chasles.simulate(
         robot, q, np.zeros(6), duration=0.05, dt=0.01, contacts=[Pair(rod("body"), TABLE, Rigid(1))]
@@ -153,17 +162,20 @@ def test_a_capsule_over_an_edge_tips_when_its_middle_is_beyond(x: float, tips: b
     turns = motion.qd[-1, 1]
     if tips:
         moment = robot.mass_matrix(q)[1, 1] + RADIUS**2 + (x - 0.5) ** 2
-        begun = GRAVITY * (x - 0.5) / moment * 0.05  # then the arm grows, which adds 1 %
+        begun = GRAVITY * (x - 0.5) / moment * 0.05  # the arm then grows, which adds 1 %
         assert math.isclose(turns, begun, rel_tol=0.02)
-        assert np.max(np.abs(np.diff(energy(robot, motion)))) < 1e-8  # it rolls on the edge
+        assert np.max(np.abs(np.diff(energy(robot, motion)))) < 1e-8  # the capsule rolls
         assert np.max(np.abs(motion.touching.gaps)) < 1e-9
     else:
         assert abs(turns) < 1e-12
 
 
 def test_a_capsule_lies_in_the_groove_of_two_edges() -> None:
-    """Parallel to both, on boxes 0.1 m apart, one of them shorter than it: what each bears leans by
-    the sine 1/2."""
+    """The capsule is parallel to the edges of two boxes that are 0.1 m apart.
+
+    One box is shorter than the capsule. The force of each edge is inclined by an angle whose sine
+    is 1/2.
+    """
     long, short = (
         Box(None, (length, 0.3, 0.2), (0.0, side * 0.2, -0.1))
         for length, side in ((1.0, 1.0), (0.4, -1.0))
@@ -184,7 +196,10 @@ def test_a_capsule_lies_in_the_groove_of_two_edges() -> None:
 
 @pytest.mark.parametrize("mu", [0.0, 0.2, 0.8])
 def test_a_capsule_along_a_slope_slides_or_stays(mu: float) -> None:
-    """By g (sin - mu cos), its end over the edge at last, or not at all; gravity is what leans."""
+    """The capsule slides with acceleration g (sin - mu cos), or it stays.
+
+    The slope is modeled by inclined gravity. A sliding capsule's end passes the edge.
+    """
     angle, start = 0.5, 0.15
     lean = GRAVITY * np.array([math.sin(angle), 0.0, -math.cos(angle)])
     motion = chasles.simulate(
@@ -205,7 +220,10 @@ def test_a_capsule_along_a_slope_slides_or_stays(mu: float) -> None:
 @pytest.mark.parametrize("law", [Rigid(0.0, 0.5), Rigid(0.5, impact=Stronge(0.5, 0.5))])
 @pytest.mark.parametrize("dt", [0.1, 0.01])
 def test_a_capsule_thrown_crosswise_on_an_edge_keeps_momentum(law: Rigid, dt: float) -> None:
-    """Of a box that moves too, without gravity; found however long the step."""
+    """Two free bodies without gravity keep their momentum.
+
+    The impact is found for both step sizes.
+    """
     low, high = Box("a", (0.4, 0.4, 0.4)), rod("b")
     robot = free(cuboid("a", 2.0, low.size), bar("b", 1.0)).with_gravity([0, 0, 0])
     up = 0.2 * math.sqrt(2.0) + RADIUS
@@ -228,7 +246,7 @@ def test_a_capsule_thrown_crosswise_on_an_edge_keeps_momentum(law: Rigid, dt: fl
 
 
 def test_a_capsule_that_spins_on_a_small_box_stays_level() -> None:
-    """Without friction; its side goes over all corners of the top, from edge to edge."""
+    """The capsule spins without friction, and its side passes over all corners of the top."""
     small = Box(None, (0.3, 0.2, 0.2), (0.0, 0.0, -0.1))
     q, qd = np.array([1.0, 0, 0, 0, 0.03, 0.02, RADIUS]), np.array([0.0, 0, 6.0, 0, 0, 0])
     motion = moved(Pair(rod("body"), small, Rigid()), q, qd, duration=0.5)
@@ -239,7 +257,7 @@ def test_a_capsule_that_spins_on_a_small_box_stays_level() -> None:
 
 
 def test_a_capsule_rolls_over_an_edge_that_it_is_along() -> None:
-    """By both ends: from the face to the edge, where it turns, and slips at last."""
+    """Both ends roll from the face to the edge, and then the capsule rolls about the edge."""
     v, robot = 0.5, free(bar("body", 1.0))
     motion = chasles.simulate(
         robot,
@@ -273,7 +291,7 @@ def test_a_capsule_that_tumbles_on_another_body_never_gains_energy(kind: str) ->
 
 
 def hull(sides: int) -> ConvexMesh:
-    """A polyhedron within the rod, with corners on its surface."""
+    """Convex mesh inside the capsule, with its vertices on the capsule's surface."""
     points = [(side * (HALF + RADIUS), 0.0, 0.0) for side in (-1.0, 1.0)]
     for up in 0.5 * np.pi * np.arange(sides // 4) / (sides // 4):
         for around in 2.0 * np.pi * np.arange(sides) / sides:
@@ -285,7 +303,10 @@ def hull(sides: int) -> ConvexMesh:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_polyhedra_within_a_capsule_touch_just_after_it(seed: int) -> None:
-    """They lack 2 r (1 - cos(pi/n)) at most, and it comes by 4 m/s, turning as well."""
+    """Each polyhedron lies inside the capsule by at most 2 r (1 - cos(pi/n)).
+
+    The bodies approach the table at 4 m/s, and rotate.
+    """
     rng, robot = np.random.default_rng(seed), free(bar("body", 1.0)).with_gravity([0, 0, 0])
     q = robot.random(rng)
     q[4:] = [rng.uniform(0.3, 0.6), rng.uniform(-0.3, 0.3), 0.6]

@@ -1,4 +1,4 @@
-"""Complementarity problems: Lemke's method, both quadratic programs and Gauss-Seidel agree."""
+"""Lemke's method, both quadratic programs and Gauss-Seidel agree on complementarity problems."""
 
 import sys
 from types import SimpleNamespace
@@ -15,9 +15,9 @@ COUNT = 10_000
 
 
 def problems(seed: int, count: int):
-    """H, force, T, bias of random systems with 1 to 6 freedoms and 1 to 10 contacts.
+    """Yield random systems H, force, T, bias with 1 to 6 coordinates and 1 to 10 contacts.
 
-    There is a motion in which all contacts separate: x with T'x + bias > 0.
+    Each system has a motion x that separates all contacts: T'x + bias > 0.
     """
     rng = np.random.default_rng(seed)
     for _ in range(count):
@@ -29,7 +29,7 @@ def problems(seed: int, count: int):
 
 
 def test_three_ways_agree_on_feasible_problems() -> None:
-    """In accelerations and in M lambda + d; in lambda too where M is definite (Eq 11.41-11.44)."""
+    """Accelerations and M lambda + d agree; lambda agrees too if M is definite (Eq 11.41-11.44)."""
     acting, unique = 0, 0
     for H, force, T, bias in problems(0, COUNT):
         free = np.linalg.solve(H, np.column_stack([force, T]))
@@ -57,7 +57,7 @@ def test_three_ways_agree_on_feasible_problems() -> None:
 
 
 def test_infeasible_problems_are_reported_by_all_three() -> None:
-    """Contacts whose normals have a positive sum of zero, all of which are to close."""
+    """No forces exist: a positive sum of the normals is zero, but the same sum of d is negative."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         n, nc = rng.integers(1, 5), rng.integers(2, 8)
@@ -85,7 +85,7 @@ def test_infeasible_problems_are_reported_by_all_three() -> None:
 
 
 def test_lemke_gives_basic_solutions() -> None:
-    """Columns of M with a force are independent, also where every contact is there three times."""
+    """Contacts with a force are linearly independent, even if each contact is given three times."""
     for H, force, T, bias in problems(2, 300):
         T, bias = np.tile(T, 3), np.tile(bias, 3)
         M, d = T.T @ np.linalg.solve(H, T), T.T @ np.linalg.solve(H, force) + bias
@@ -94,10 +94,11 @@ def test_lemke_gives_basic_solutions() -> None:
 
 
 def stacked(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """M and d of a box on a box on the ground, with four contacts each, along z, roll and pitch.
+    """Return M and d of a box on a box on the ground, with four contacts each.
 
-    The contacts between the boxes miss the corners of a rectangle by up to about 1e-5 m, so that
-    their dependence, which is exact at a rectangle, is not.
+    The boxes move along z, roll and pitch. The contacts between the boxes are displaced from the
+    corners of a rectangle by up to about 1e-5 m. Contacts at the corners of a rectangle are exactly
+    dependent; these contacts are only nearly dependent.
     """
     rng = np.random.default_rng(seed)
     off = 10.0 ** rng.uniform(-10.0, -5.0)
@@ -119,12 +120,12 @@ def stacked(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 SINGULAR = (331, 381, 511, 541, 690, 1165, 1595, 1647, 1649, 2937)
-"""Stacks for which bases of Lemke's method are singular up to rounding."""
+"""Seeds of stacks for which bases of Lemke's method are singular up to rounding."""
 
 
 @pytest.mark.parametrize("seed", [*range(20), *SINGULAR])
 def test_lemke_on_contacts_that_are_dependent_almost(seed: int) -> None:
-    """The conditions of complementarity hold, and forces carry the weight of both boxes."""
+    """The complementarity conditions hold, and the forces carry the weight of both boxes."""
     M, d = stacked(seed)
     z = contact.lemke(M, d)
     w = M @ z + d
@@ -135,7 +136,7 @@ def test_lemke_on_contacts_that_are_dependent_almost(seed: int) -> None:
 
 
 def test_lemke_on_matrices_that_are_not_symmetric() -> None:
-    """With x'M x > 0 for all x there is one solution: the one that d was made of."""
+    """The solution from which d was computed is found; it is unique if x'M x > 0 for all x."""
     rng = np.random.default_rng(6)
     for _ in range(200):
         n = rng.integers(1, 9)
@@ -148,8 +149,10 @@ def test_lemke_on_matrices_that_are_not_symmetric() -> None:
 
 
 def test_ties_do_not_cycle() -> None:
-    """Every ratio is a tie: a problem on which the plain rule of the least ratio, first row first,
-    runs in circles, and a block on a plate of many equal supports.
+    """All ratios are equal, and Lemke's method does not cycle.
+
+    The first problem makes the rule of the least ratio cycle if the first row wins ties. The others
+    are a block on a plate with many equal supports.
     """
     M = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]])
     assert contact.lemke(M, -np.ones(3)) == pytest.approx(np.full(3, 1.0 / 3.0))

@@ -1,4 +1,4 @@
-"""Rigid contact in `chasles.simulate`, against closed forms and statics."""
+"""Rigid contact in `chasles.simulate`, compared with closed forms and statics."""
 
 import math
 from itertools import pairwise
@@ -18,12 +18,12 @@ from chasles.rollouts import Trajectory
 
 
 def times(motion: Trajectory, name: str) -> np.ndarray:
-    """When events of a name happened; the name may be its first word only."""
+    """Return the times of events with the given name, or whose name has it as the first word."""
     return np.array([e.t for e in motion.events if name in (e.name, e.name.split()[0])])
 
 
 def impacts(motion: Trajectory) -> np.ndarray:
-    """The numbers of states before impacts; the next ones are those after."""
+    """Return the indices of states before impacts; the next index is the state after the impact."""
     same = np.flatnonzero(np.diff(motion.t) == 0.0)
     return same[np.isin(motion.t[same], times(motion, "impact"))]
 
@@ -33,7 +33,10 @@ def energy(robot: chasles.Robot, motion: Trajectory) -> np.ndarray:
 
 
 def flat(mass: float, moment: float) -> chasles.Robot:
-    """A body in the x-y plane, gravity along -y: q = (angle, x, y), velocities along its axes."""
+    """Robot with one body in the x-y plane, and gravity along -y.
+
+    q is (angle, x, y). Velocities are along the body's axes.
+    """
     joint = JointData("plane", "planar", None, "body")
     links = (body(mass, (1.0, 1.0, moment)),)
     return chasles.Robot(Description("flat", links, (joint,))).with_gravity((0.0, -GRAVITY, 0.0))
@@ -46,7 +49,7 @@ FLOOR = Plane(None, (0.0, 1.0, 0.0))
 
 
 def test_points_move_as_contact_points_and_touch_say() -> None:
-    """Balls and corners, on the ground, on a curved ground and on another body."""
+    """Compare balls and corners on a plane, on curved ground and on another body."""
     robot, rng = chasles.robots.quadruped(), np.random.default_rng(0)
     q, qd = robot.random(rng), rng.normal(size=robot.nv)
     feet = [Sphere(f"{end}_foot", 0.02) for end in ("front_left", "rear_right")]
@@ -76,7 +79,11 @@ def test_points_move_as_contact_points_and_touch_say() -> None:
 
 @pytest.mark.parametrize("integrator", ["heun2", "rk4", "dopri5"])
 def test_a_bouncing_ball_comes_to_rest_when_its_bounces_accumulate(integrator: str) -> None:
-    """Impacts at t1 (1 + 2e + 2e^2 + ...), heights e^2 times the last, rest at t1 (1+e)/(1-e)."""
+    """Times and heights of the bounces agree with closed forms.
+
+    Impacts happen at t1 (1 + 2e + 2e^2 + ...). Each height is e^2 times the previous one. The ball
+    is at rest from t1 (1+e)/(1-e).
+    """
     e, h, robot = 0.5, 1.0, ball(2.0, 0.3)
     motion = chasles.simulate(
         robot,
@@ -91,7 +98,7 @@ def test_a_bouncing_ball_comes_to_rest_when_its_bounces_accumulate(integrator: s
     first = math.sqrt(2.0 * h / GRAVITY)
     hits = times(motion, "impact")
     expected = first * np.cumsum([1.0, *(2.0 * e**k for k in range(1, len(hits)))])
-    assert len(hits) == 19  # the twentieth would be slower than 1e-5 m/s
+    assert len(hits) == 19  # the twentieth impact would be slower than 1e-5 m/s
     assert np.max(np.abs(hits - expected)) < 1e-9
     tops = [event.q[6] - 0.3 for event in motion.events if event.name == "top"]
     assert np.allclose(tops[:5], h * e ** (2.0 * np.arange(1, 6)), rtol=1e-8)
@@ -112,7 +119,10 @@ def test_a_bouncing_ball_comes_to_rest_when_its_bounces_accumulate(integrator: s
     ],
 )
 def test_newtons_cradle_of_balls_that_touch(law: Rigid, after: list[float]) -> None:
-    """The last ball leaves as the first comes; without restitution all five go on together."""
+    """The last ball leaves when the first arrives.
+
+    Without restitution, all five move on together.
+    """
     links = tuple(body(1.0, (0.1, 0.1, 0.1), name) for name in "abcde")
     x = Vector.of(1.0, 0.0, 0.0)
     joints = tuple(JointData(f"x{k.name}", "prismatic", None, k.name, axis=x) for k in links)
@@ -132,8 +142,11 @@ def test_newtons_cradle_of_balls_that_touch(law: Rigid, after: list[float]) -> N
 
 @pytest.mark.parametrize("corners", [8, 16])
 def test_a_polygon_that_rolls_loses_energy_at_each_corner(corners: int) -> None:
-    """Spurious impacts of polyhedra (row 11.9): a rimless wheel, by its angular momentum about the
-    next corner; a disc of the same inertia loses nothing."""
+    """A rimless wheel loses energy at each impact, and a disc of the same inertia loses none.
+
+    The loss follows from the conservation of angular momentum about the next corner. Polyhedra have
+    such spurious impacts.
+    """
     m, r, turn = 2.0, 0.3, 2.0 * math.pi / corners
     robot = flat(m, 0.5 * m * r * r)
     angles = -0.5 * math.pi + turn * np.arange(corners)
@@ -157,7 +170,10 @@ def test_a_polygon_that_rolls_loses_energy_at_each_corner(corners: int) -> None:
 
 
 def on_slope(angle: float, mu: float, speed: float = 0.0) -> Trajectory:
-    """A block on a slope for a second, sliding down at first; it is put flat on four corners."""
+    """Simulate a block on a slope for one second.
+
+    The block starts flat on its four corners, with the given speed down the slope.
+    """
     size, normal = (0.4, 0.3, 0.2), (math.sin(angle), 0.0, math.cos(angle))
     return chasles.simulate(
         block(2.0, size),
@@ -205,9 +221,10 @@ def test_a_block_that_slides_up_slides_back_down() -> None:
 
 @pytest.mark.parametrize("speed", [0.0, 0.5])
 def test_a_box_that_turns_on_its_corners_is_braked(speed: float) -> None:
-    """More corners than are needed carry it, each with a slip of its own; that is no paradox.
+    """More corners carry the box than necessary, each with its own slip, which is not a paradox.
 
-    One that only turns is slowed by mu g r/k^2, r from its centre to the corners.
+    A box that only rotates decelerates by mu g r/k^2, where r is the distance from its center to
+    the corners.
     """
     size, mu, spin = (0.4, 0.3, 0.2), 0.3, 3.0
     robot = block(2.0, size)
@@ -230,7 +247,7 @@ def test_a_box_that_turns_on_its_corners_is_braked(speed: float) -> None:
 
 
 def test_a_push_that_grows_begins_a_slip() -> None:
-    """A force F = k t on a block at rest: it slips where F = mu m g, and lifts where F = m g."""
+    """A vertical force k t lifts a block at m g; a horizontal force k t makes it slip at mu m g."""
     size, mu, m, k = (0.4, 0.3, 0.2), 0.4, 2.0, 10.0
     motion = chasles.simulate(
         block(m, size),
@@ -253,7 +270,7 @@ def test_a_push_that_grows_begins_a_slip() -> None:
         contacts=[Pair(Box("body", size), Plane(), Rigid(mu))],
     )
     began = mu * m * GRAVITY / k
-    assert np.isclose(np.max(times(push, "slip")), began, rtol=1e-6)  # corners may do so before
+    assert np.isclose(np.max(times(push, "slip")), began, rtol=1e-6)  # some corners slip earlier
     assert abs(push.qd[-1, 3] - 0.5 * k / m * (1.0 - began) ** 2) < 1e-6
 
 
@@ -276,7 +293,7 @@ def test_a_ball_rolls_down_a_slope_by_five_sevenths() -> None:
 
 
 def test_a_ball_with_backspin_slides_and_then_rolls() -> None:
-    """Slip of v - r w ends after 2 (v - r w)/(7 mu g)."""
+    """Sliding with the slip velocity v - r w ends after 2 (v - r w)/(7 mu g)."""
     r, mu, v, w = 0.3, 0.2, 2.0, -8.0
     robot = ball(2.0, r)
     motion = chasles.simulate(
@@ -297,7 +314,7 @@ def test_a_ball_with_backspin_slides_and_then_rolls() -> None:
 
 
 def test_slip_that_turns_is_as_accurate_as_the_integrator() -> None:
-    """A ball thrown with spin across its way follows a parabola while it slides (Coriolis)."""
+    """A sliding ball with spin across its path follows a parabola (Coriolis)."""
     r, mu, robot = 0.3, 0.2, ball(2.0, 0.3)
     start = {"q": [1.0, 0, 0, 0, 0, 0, r], "qd": np.array([6.0, 0.0, 3.0, 2.0, 0.0, 0.0])}
     motion = chasles.simulate(
@@ -307,7 +324,7 @@ def test_slip_that_turns_is_as_accurate_as_the_integrator() -> None:
         dt=0.01,
         contacts=[Pair(Sphere("body", r), Plane(), Rigid(mu))],
     )
-    slip = np.array([2.0, 6.0 * r])  # of the lowest point, whose direction stays
+    slip = np.array([2.0, 6.0 * r])  # slip velocity of the lowest point; its direction is constant
     force = -mu * GRAVITY * slip / np.linalg.norm(slip)
     path = np.array([2.0, 0.0]) * motion.t[:, None] + 0.5 * force * motion.t[:, None] ** 2
     sliding = motion.t < 2.0 * np.linalg.norm(slip) / (7.0 * mu * GRAVITY)
@@ -319,7 +336,7 @@ def test_slip_that_turns_is_as_accurate_as_the_integrator() -> None:
 
 
 def tilted(angle: float) -> tuple[chasles.Robot, np.ndarray, Box]:
-    """A tall box on one edge."""
+    """Robot, configuration and shape of a tall box that stands on one edge, tilted by the angle."""
     size = (0.2, 0.3, 0.6)
     c, s = math.cos(angle), math.sin(angle)
     corner = np.array([0.1 * c - 0.3 * s, 0.0, -0.1 * s - 0.3 * c])
@@ -327,8 +344,12 @@ def tilted(angle: float) -> tuple[chasles.Robot, np.ndarray, Box]:
 
 
 def test_a_box_rocks_and_loses_energy_as_housner_says() -> None:
-    """At each impact its rate is 1 - 3/2 sin^2 of the diagonal's angle (Housner 1963); between
-    them energy stays; the first quarter takes acosh(a/(a - tilt))/p with p^2 = 3 g/(4 R)."""
+    """Energy and period agree with Housner (1963).
+
+    Each impact multiplies the angular velocity by 1 - 3/2 sin^2 of the diagonal's angle. Energy is
+    conserved between impacts. The first quarter period is acosh(a/(a - tilt))/p, where p^2 = 3 g/(4
+    R).
+    """
     slim = math.atan2(0.2, 0.6)
     robot, q, shape = tilted(0.02)
     motion = chasles.simulate(
@@ -345,7 +366,10 @@ def test_a_box_rocks_and_loses_energy_as_housner_says() -> None:
 
 
 def test_a_box_that_never_slips_comes_to_rest() -> None:
-    """mu of a million: where an edge lands, one end needs friction 23 times its normal force."""
+    """One end of an edge needs friction of 23 times its normal force when the edge lands.
+
+    The coefficients 100 and 1e6 both allow this.
+    """
     size, stuck = (0.2, 0.3, 0.1), []
     for mu in (1e2, 1e6):
         motion = chasles.simulate(
@@ -359,7 +383,7 @@ def test_a_box_that_never_slips_comes_to_rest() -> None:
         assert np.max(np.abs(motion.qd[-1])) < 1e-9
         assert abs(motion.q[-1, 6] - 0.05) < 1e-9
         stuck.append(motion.q[-1])
-    assert np.allclose(*stuck, atol=1e-9)  # what sticks by the one sticks by more
+    assert np.allclose(*stuck, atol=1e-9)  # sticking does not depend on mu
 
 
 def test_a_box_topples_beyond_the_critical_angle() -> None:
@@ -380,15 +404,18 @@ def test_a_box_topples_beyond_the_critical_angle() -> None:
         assert np.all(np.diff(energy(robot, motion)) < 1e-6)
 
 
-# Without an answer ------------------------------------------------------------------------------
+# No solution ------------------------------------------------------------------------------------
 
 
 def test_a_rod_that_slides_into_painleves_paradox_is_reported() -> None:
-    """Below atan 0.76 at mu = 2 forces are unique; friction lifts the rod into where none are."""
+    """Friction lifts the rod into angles for which no contact force exists.
+
+    At mu = 2, forces are unique at angles below atan 0.76.
+    """
     m, half, mu, angle = 1.0, 1.0, 2.0, 0.62
     robot = flat(m, m * half * half / 3.0)
     c, s = math.cos(angle), math.sin(angle)
-    speed = -30.0  # of its end; it leans the other way
+    speed = -30.0  # velocity of the sliding end; the rod leans the other way
     with raises("E-CONTACT-020"):
         chasles.simulate(
             robot,
@@ -441,7 +468,10 @@ def test_a_motion_with_contacts_that_is_stopped_goes_on_bit_for_bit() -> None:
 @pytest.mark.parametrize("mu", [0.0, 0.5])
 @pytest.mark.parametrize("power", [1, 2])
 def test_a_ball_without_weight_is_lifted_off_by_a_force_that_grows_from_nothing(power, mu) -> None:
-    """It rests without a force, so that none is large beside others: z = t^(n+2)/((n+1)(n+2) m)."""
+    """The ball rests without a contact force, so the force tolerance has no scale.
+
+    Its rise is z = t^(n+2)/((n+1)(n+2) m).
+    """
     motion = chasles.simulate(
         ball(2.0, 0.3).with_gravity([0, 0, 0]),
         [1.0, 0, 0, 0, 0, 0, 0.3],
@@ -461,7 +491,7 @@ def test_a_ball_without_weight_is_lifted_off_by_a_force_that_grows_from_nothing(
 
 
 def test_a_joint_stops_at_its_limit_and_leaves_it() -> None:
-    """A weight on a slide falls to its lower limit, rests, and is lifted by a force that grows."""
+    """A weight on a prismatic joint falls to its limit, rests, and is lifted by a growing force."""
     drop, k = 0.5, 30.0
     link, up = body(2.0, (0.1, 0.1, 0.1)), Vector.of(0.0, 0.0, 1.0)
     slide = JointData("slide", "prismatic", None, "body", axis=up, limits=Limits(-drop, 9.0))
@@ -479,7 +509,10 @@ def test_a_joint_stops_at_its_limit_and_leaves_it() -> None:
 
 
 def test_a_closed_loop_lands_and_its_force_is_that_of_statics() -> None:
-    """The tip of a five-bar falls on the ground and sticks: dV = f . dx for all its motions."""
+    """The tip of a five-bar linkage falls on the ground and sticks.
+
+    At rest, dV = f . dx for all motions of the linkage.
+    """
     robot = chasles.robots.five_bar()
     tip = Point(robot.bodies[2], (0.8, 0.0, 0.0))
     q = robot.assemble([2.2, 0.9])

@@ -1,4 +1,4 @@
-"""Steps whose programs call others: the same numbers as whole programs, and the same motion."""
+"""Steps whose programs call other programs give the same values and motion as whole programs."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -20,7 +20,7 @@ NAMES = ("begin", "refine", "search")
 
 @pytest.fixture(scope="module")
 def balls(tmp_path_factory):
-    """Free balls in a row; the last one has a hinge with a stop and dry friction."""
+    """Free balls in a row, and a ball on a hinge with limits and dry friction."""
     rows = "".join(
         f'<body name="b{k}" pos="{0.09 * k} 0 0.049"><freejoint/><inertial pos="0 0 0" '
         f'mass="{1 + 0.3 * k}" diaginertia="1e-3 2e-3 1e-3"/></body>'
@@ -59,7 +59,7 @@ def test_parts_and_calls_give_the_numbers_of_whole_programs(balls, torsion):
     rng = np.random.default_rng(0)
     arrays = {v.name: list(0.1 * rng.normal(size=v.size)) for v in whole.inputs}
     arrays["q"] = list(balls.neutral())
-    known = arrays.copy()  # its data may have other signs
+    known = arrays.copy()  # data of divided programs may have other signs
     for name in NAMES:
         arrays |= run(getattr(whole, name)(), arrays)
         first, *parts = divided.parts(name, stepping.TOLERANCE)
@@ -103,7 +103,7 @@ def test_gradients_of_divided_steps_are_those_of_whole_ones(balls, monkeypatch):
     qd, covectors = 0.3 * rng.normal(size=(5, balls.nv)), rng.normal(size=(2, 5, 11, balls.nv))
     options = {"steps": 10, "contacts": pairs(0.0), "integrator": "time-stepping"}
     found = []
-    for many, dt in ((10**9, 0.002), (0, 0.002 * (1.0 + 1e-14))):  # not the same cached step
+    for many, dt in ((10**9, 0.002), (0, 0.002 * (1.0 + 1e-14))):  # avoid the cached step
         monkeypatch.setattr(scene, "MANY", many)
         q = np.tile(balls.neutral(), (5, 1))
         found.append(balls.rollout_pullback(q, qd, covectors=tuple(covectors), dt=dt, **options).qd)

@@ -1,7 +1,7 @@
-"""Dry friction of joints beside rigid contacts and limits: exact rest, breakaway, closed forms.
+"""Dry friction of joints with rigid contacts and limits: exact rest, breakaway, closed forms.
 
-Oracles that share no code: closed forms of one and two joints, the work of friction, the case
-analysis of a box-constrained problem.
+The oracles share no code with the library: closed forms for one and two joints, the work of
+friction, and the case analysis of a box-constrained problem.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from chasles.robots import four_bar
 from chasles.robots._solids import sphere
 
 F, MU, CART, FOOT, G = 2.0, 0.4, 1.5, 0.5, 9.81
-"""Friction of the joint (N) and of the ground, masses (kg), gravity (m/s2)."""
+"""Joint friction (N), friction coefficient of the ground, masses (kg), gravity (m/s2)."""
 
 EXPLICIT = ["euler", "heun2", "heun3", "rk4", "dopri5"]
 
@@ -31,7 +31,7 @@ GROUND = [
 
 
 def walker(friction: float = F, limit: float = np.inf) -> chasles.Robot:
-    """A cart on a rail with dry friction, and a foot below it that slides up and down."""
+    """Cart on a rail with dry friction, and a foot below it on a vertical prismatic joint."""
     links = (
         LinkData("rail", sphere(1.0, 0.1)),
         LinkData("cart", sphere(CART, 0.1)),
@@ -57,7 +57,7 @@ def followed(robot: chasles.Robot, q: Any, qd: Any, integrator: str = "rk4", **o
 
 @pytest.mark.parametrize("integrator", EXPLICIT)
 def test_both_frictions_stop_a_cart(integrator: str) -> None:
-    """It stops after v^2/(2 a) m with a = (f + mu m g)/(M + m), and rests to the last bit."""
+    """The cart stops after v^2/(2 a) m with a = (f + mu m g)/(M + m), and then rests exactly."""
     v, a = 0.8, (F + MU * FOOT * G) / (CART + FOOT)
     options = {"duration": 1.5 * v / a, "dt": 4e-3, "contacts": GROUND}
     run = followed(WALKER, [0.0, 0.02], [v, 0.0], integrator, **options)
@@ -71,7 +71,7 @@ def test_both_frictions_stop_a_cart(integrator: str) -> None:
 
 @pytest.mark.parametrize("integrator", EXPLICIT)
 def test_breaks_away_at_the_sum_of_both(integrator: str) -> None:
-    """Under r t the cart moves from (f + mu m g)/r on; friction of the joint alone is f."""
+    """The force r t moves the cart from the time (f + mu m g)/r; the joint's own friction is f."""
     rate, most = 8.0, F + MU * FOOT * G
 
     def tau(t: Any, q: Any, qd: Any) -> Any:
@@ -88,7 +88,7 @@ def test_breaks_away_at_the_sum_of_both(integrator: str) -> None:
 
 
 def test_the_ground_drags_a_joint_that_sticks_or_slides() -> None:
-    """A belt under the foot moves the cart if mu m g > f, and does not otherwise."""
+    """A belt under the foot moves the cart if mu m g > f, and otherwise does not."""
     push = MU * FOOT * G
     links = WALKER.model.source.links
     belt = LinkData("belt", sphere(50.0, 0.1))
@@ -109,7 +109,10 @@ def test_the_ground_drags_a_joint_that_sticks_or_slides() -> None:
 
 @pytest.mark.parametrize("integrator", EXPLICIT)
 def test_a_joint_rests_at_its_limit_until_it_breaks_away(integrator: str) -> None:
-    """It slides against its limit, rests there pressed or not, and leaves it at -f."""
+    """The joint slides to its limit, rests there, and leaves the limit when the force is -f.
+
+    It rests whether or not the force presses it against the limit.
+    """
     robot, rate = walker(limit=0.1), 10.0
 
     def tau(t: Any, q: Any, qd: Any) -> Any:
@@ -128,7 +131,7 @@ def test_a_joint_rests_at_its_limit_until_it_breaks_away(integrator: str) -> Non
 
 
 def test_an_impact_moves_a_joint_at_rest() -> None:
-    """An impulse is more than any friction: what hits a cart at rest starts it."""
+    """An impulse exceeds any friction force, so an impact sets a cart at rest in motion."""
     links = (*WALKER.model.source.links[:2], LinkData("ball", sphere(1.0, 0.05)))
     along = Vector.of(1.0, 0.0, 0.0)
     joints = (
@@ -150,7 +153,7 @@ def test_an_impact_moves_a_joint_at_rest() -> None:
 
 @pytest.mark.parametrize("rubs", [("crank", "coupler", "rocker"), ("crank",), ("coupler",)])
 def test_closed_loops(rubs: tuple[str, ...]) -> None:
-    """Friction of any joint, dependent or not, holds all of a linkage beside limits too."""
+    """Dry friction of any joint, independent or dependent, stops a linkage, also with limits."""
     source = four_bar().model.source
     joints = (replace(j, friction=0.5 * (j.name in rubs)) for j in source.joints)
     robot = chasles.Robot(replace(source, joints=tuple(joints)))
@@ -166,7 +169,7 @@ def test_closed_loops(rubs: tuple[str, ...]) -> None:
 
 
 def test_linkages_at_rest_stay_at_rest() -> None:
-    """One joint holds a linkage with one degree of freedom; the others do not move either."""
+    """Dry friction holds a linkage with one degree of freedom, and no joint moves."""
     source = four_bar().model.source
     joints = tuple(replace(j, friction=0.5) for j in source.joints)
     robot = chasles.Robot(replace(source, joints=joints))
@@ -177,7 +180,7 @@ def test_linkages_at_rest_stay_at_rest() -> None:
 
 
 def test_resuming() -> None:
-    """A motion that is stopped while the joint rests goes on with the same bits."""
+    """A motion interrupted while the joint rests resumes with bitwise identical results."""
 
     def tau(t: Any, q: Any, qd: Any) -> Any:
         return [12.0 * t, 0.0]
@@ -193,7 +196,7 @@ def test_resuming() -> None:
 
 
 def test_bounded_rows_beside_contacts() -> None:
-    """Each row of a problem with bounds satisfies its own condition: all cases by hand."""
+    """The solution of a problem with bounds agrees with the enumeration of all cases."""
     rng = np.random.default_rng(11)
     for _ in range(60):
         n = int(rng.integers(1, 5))

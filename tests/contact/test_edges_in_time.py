@@ -1,4 +1,4 @@
-"""Boxes that leave the edges of boxes, in `chasles.simulate`, against equations written by hand."""
+"""Boxes that slide off edges of boxes move according to equations derived by hand."""
 
 import math
 
@@ -16,7 +16,7 @@ EDGE = 0.5
 
 
 def crate(speed: float, mu: float, size: float = 0.2, start: float = 0.35) -> chasles.Trajectory:
-    """A cube that slides over the table towards its edge at x = EDGE."""
+    """Trajectory of a cube that slides over the table towards its edge at x = EDGE."""
     return chasles.simulate(
         block(2.0, (size, size, size)),
         [1.0, 0, 0, 0, start, 0, 0.5 * size],
@@ -30,11 +30,12 @@ def crate(speed: float, mu: float, size: float = 0.2, start: float = 0.35) -> ch
 def by_hand(
     speed: float, mu: float, size: float = 0.2, start: float = 0.35
 ) -> tuple[float, float, float]:
-    """x, z and the angle of the cube at 0.3 s; by Newton's and Euler's laws in the plane.
+    """Return x, z and the angle of the cube at 0.3 s, from Newton's and Euler's laws in the plane.
 
-    Of a cube of unit mass with radius of gyration k and half height h, the edge is s ahead of its
-    middle. Friction -mu N along its foot and the force N of the edge turn it by (mu h - s) N/k^2:
-    from s = mu h on it tips, by an angle a, and slides on until its end has passed the edge.
+    The cube has unit mass, radius of gyration k and half height h. Its center is a distance s
+    before the edge. Friction -mu N along its base and the edge force N give the angular
+    acceleration (mu h - s) N/k^2. The cube tips by an angle a once s is below mu h. It slides on
+    until its end has passed the edge, or until N vanishes, and then falls freely.
     """
     h, k2, end = 0.5 * size, size * size / 6.0, 0.3
     s = EDGE - start
@@ -81,8 +82,11 @@ def test_a_crate_that_slides_off_moves_as_equations_by_hand_say(speed: float, mu
 
 @pytest.mark.parametrize("beyond", [-1e-6, 1e-6, 0.03, 0.15])
 def test_a_rod_that_overhangs_falls_as_a_pendulum_about_the_edge(beyond: float) -> None:
-    """It tips if its middle is beyond the edge, by d, and friction holds it there at first:
-    (k^2 + d^2 + h^2) w^2/2 = g (d sin + h (1 - cos)) of its angle, until it slips."""
+    """The rod tips if its center is beyond the edge; at first, friction holds it at the edge.
+
+    Until it slips, (k^2 + d^2 + h^2) w^2/2 = g (d sin + h (1 - cos)) of its angle. The center is
+    beyond the edge by d.
+    """
     size = (0.5, 0.04, 0.02)
     h, k2 = 0.5 * size[2], (size[0] ** 2 + size[2] ** 2) / 12.0
     motion = chasles.simulate(
@@ -107,7 +111,7 @@ def test_a_rod_that_overhangs_falls_as_a_pendulum_about_the_edge(beyond: float) 
 
 @pytest.mark.parametrize("yaw", [0.0, 0.4])
 def test_a_box_that_leaves_a_moving_one_keeps_the_momentum_of_both(yaw: float) -> None:
-    """On ground without friction nothing pushes them along x and y."""
+    """The ground has no friction, so no external force acts on the boxes along x and y."""
     sizes = (0.3, 0.3, 0.15), (0.2, 0.2, 0.2)
     robot = free(*map(edge_scenes.cuboid, "ab", (1.0, 2.0), sizes))
     low, high = (Box(name, size) for name, size in zip("ab", sizes, strict=True))
@@ -125,16 +129,22 @@ def test_a_box_that_leaves_a_moving_one_keeps_the_momentum_of_both(yaw: float) -
         ],
     )
     p = robot.momentum(motion.q, motion.qd, at="world")[:, 3:]
-    assert np.allclose(p[:, :2], [-0.5 + 2.0 * 1.5, 0.0], atol=1e-6)  # along axes of the bodies
-    assert any(event.name.startswith("impact b[") for event in motion.events)  # on the ground
+    assert np.allclose(p[:, :2], [-0.5 + 2.0 * 1.5, 0.0], atol=1e-6)  # velocities along body axes
+    assert any(event.name.startswith("impact b[") for event in motion.events)  # with the ground
     energy = robot.kinetic_energy(motion.q, motion.qd) + robot.potential_energy(motion.q)
     assert np.max(np.diff(energy)) < 1e-7 * energy[0]
 
 
 HARD = (50, 72, 141, 537, 760, 835)
-"""Two points that stick and clamp each other; a box that slides flat or tilts; a point that parts
-slowly beside one that stays; five points in one plane; a slow point that appears below the surface;
-two boxes that satisfy Coulomb's law in nine ways."""
+"""Numbers of difficult scenes.
+
+- 50: two points that stick and clamp each other
+- 72: a box that slides flat or tilts
+- 141: a point that separates slowly next to one that stays
+- 537: five points in one plane
+- 760: a slow point that appears below the surface
+- 835: two boxes that satisfy Coulomb's law in nine ways
+"""
 
 
 @pytest.mark.parametrize("number", [*range(12), *HARD])

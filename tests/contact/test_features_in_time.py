@@ -1,4 +1,4 @@
-"""Rigid bodies that touch by features which vary, in `chasles.simulate`, against closed forms."""
+"""Simulations of rigid bodies whose touching features vary agree with closed forms."""
 
 import math
 
@@ -22,7 +22,7 @@ def cuboid(name: str, mass: float, size: Size) -> LinkData:
 
 
 def roller(mass: float, radius: float, height: float) -> chasles.Robot:
-    """A uniform cylinder around z."""
+    """Robot with one free uniform cylinder along z."""
     side = mass * (3.0 * radius**2 + height**2) / 12.0
     return free(body(mass, (side, side, 0.5 * mass * radius**2)))
 
@@ -54,7 +54,10 @@ TETRAHEDRON = ((0.0, 0.0, 0.0), (0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.3
     ],
 )
 def test_rates_of_features_are_those_of_differences(over, under, size) -> None:
-    """Points, normals and gaps of all pairs of features, near or not, as both bodies move."""
+    """Compare points, normals and gaps of all pairs of features while both bodies move.
+
+    All pairs are compared, including those that are far apart.
+    """
     robot = free(cuboid("a", 2.0, (0.4, 0.4, 0.2)), cuboid("b", 1.0, (0.2, 0.2, 0.2)))
     features, rng, h = meeting(over, under), np.random.default_rng(0), 1e-6
     q, qd = robot.random(rng), rng.normal(size=robot.nv)
@@ -75,7 +78,7 @@ def test_rates_of_features_are_those_of_differences(over, under, size) -> None:
 
 
 def test_the_nearest_features_are_at_the_distance_that_another_program_finds() -> None:
-    """coal's distance of boxes and meshes that are apart, in 200 random poses."""
+    """The least gap is consistent with coal's distance in 200 random poses of a mesh and a box."""
     coal = pytest.importorskip("coal")
     rng = np.random.default_rng(1)
     vertices = tuple(map(tuple, 0.2 * rng.normal(size=(12, 3))))
@@ -96,7 +99,7 @@ def test_the_nearest_features_are_at_the_distance_that_another_program_finds() -
         least = np.min(gap[room >= 0.0], initial=np.inf)
         if result.min_distance > 1e-6:
             apart += 1
-            assert least >= result.min_distance - 1e-6  # corners before corners have no plane
+            assert least >= result.min_distance - 1e-6  # two nearest vertices have no contact plane
         else:
             assert least < 1e-9
     assert 50 < apart < 190
@@ -107,7 +110,7 @@ def test_the_nearest_features_are_at_the_distance_that_another_program_finds() -
 
 @pytest.mark.parametrize(("shift", "yaw"), [(0.05, 0.0), (0.0, 0.0), (0.15, 0.4)])
 def test_a_stack_of_two_boxes_rests_and_bears_its_weights(shift: float, yaw: float) -> None:
-    """Within, flush, and over an edge: 1 kg on 2 kg on the ground."""
+    """The upper box (1 kg) is flush with the lower box (2 kg) on the ground, or overhangs it."""
     low, high = Box("a", (0.4, 0.4, 0.2)), Box("b", (0.4, 0.4, 0.2))
     robot = free(cuboid("a", 2.0, low.size), cuboid("b", 1.0, high.size))
     q = np.array([1.0, 0, 0, 0, 0, 0, 0.1, *turned(yaw, (0.0, 0.0, 1.0)), shift, 0.0, 0.3])
@@ -128,7 +131,7 @@ def test_a_stack_of_two_boxes_rests_and_bears_its_weights(shift: float, yaw: flo
 
 
 def test_a_light_box_bears_a_heavy_one() -> None:
-    """A million kilograms on one: their forces are told apart by the digits that are left."""
+    """A box of 1 kg carries a box of a million kilograms, and the forces resolve both weights."""
     shape, heavy = (0.2, 0.2, 0.1), 1e6
     low, high = Box("a", shape), Box("b", shape)
     robot = free(cuboid("a", 1.0, shape), cuboid("b", heavy, shape))
@@ -142,7 +145,7 @@ def test_a_light_box_bears_a_heavy_one() -> None:
 
 
 def test_a_box_dropped_flush_on_another_lands_once() -> None:
-    """Corners on corners and edges along edges; it falls 0.1 m."""
+    """The box falls 0.1 m. Corners meet corners, and edges meet parallel edges."""
     low, high = Box(None, (0.4, 0.4, 0.2), (0.0, 0.0, -0.1)), Box("body", (0.4, 0.4, 0.2))
     motion = chasles.simulate(
         block(1.0, high.size),
@@ -181,7 +184,7 @@ def test_a_tetrahedron_comes_to_rest_on_a_face() -> None:
 
 @pytest.mark.parametrize("mu", [0.3, 0.8])
 def test_a_cube_on_a_sledge_that_is_pushed_slides_or_rides_along(mu: float) -> None:
-    """A force on the lower box accelerates both, or the upper one by mu g only."""
+    """A force on the lower box accelerates both boxes equally, or the upper box by only mu g."""
     low, high, push = Box("a", (1.0, 0.6, 0.2)), Box("b", (0.2, 0.2, 0.2)), 15.0
     robot = free(cuboid("a", 2.0, low.size), cuboid("b", 1.0, high.size))
     q = np.array([1.0, 0, 0, 0, 0, 0, 0.1, *turned(0.3, (0.0, 0.0, 1.0)), 0.0, 0.0, 0.3])
@@ -203,8 +206,11 @@ def test_a_cube_on_a_sledge_that_is_pushed_slides_or_rides_along(mu: float) -> N
 
 
 def test_a_box_that_slides_over_an_edge_stays_level_until_friction_tips_it() -> None:
-    """Corners hand over to edges that cross. A slow one stops, braked by mu g, wherever it is; a
-    fast one tips where its middle is mu times its height from the edge."""
+    """The contact passes from corners to crossing edges while the box slides over the table's edge.
+
+    A slow box stops with the deceleration mu g. A fast box tips when the distance of its center
+    from the edge is mu times the height of its center.
+    """
     table, size, mu = Box(None, (1.0, 1.0, 0.2), (0.0, 0.0, -0.1)), (0.2, 0.2, 0.2), 0.4
     start, yaw, robot = 0.35, 0.3, block(1.0, (0.2, 0.2, 0.2))
     q = np.array([*turned(yaw, (0.0, 0.0, 1.0)), start, 0.0, 0.1])
@@ -221,14 +227,14 @@ def test_a_box_that_slides_over_an_edge_stays_level_until_friction_tips_it() -> 
         assert np.allclose(z[x < tips], 0.1, rtol=0.0, atol=1e-12)
         assert np.all(z[(x > tips + 1e-3) & (x < 0.5)] > 0.1 + 1e-9)
         assert np.min(motion.touching.gaps) > -1e-9
-        assert np.all(np.diff(energy(robot, motion)) < 1e-7)  # of the method, in free fall
+        assert np.all(np.diff(energy(robot, motion)) < 1e-7)  # integration error in free fall
         assert (motion.q[-1, 6] < 0.09) == falls
         if not falls:
             assert abs(motion.q[-1, 4] - start - speed**2 / (2.0 * mu * GRAVITY)) < 1e-9
 
 
 def test_crossed_bars_touch_by_edges_alone() -> None:
-    """A bar on a bar across it: four crossings bear it; of a wrench, what statics says."""
+    """A bar lies across another on four edge crossings, and the total force equals its weight."""
     low, high = Box(None, (0.6, 0.1, 0.1), (0.0, 0.0, -0.05)), Box("body", (0.1, 0.6, 0.1))
     robot = block(1.0, high.size)
     q = np.array([*turned(0.2, (0.0, 0.0, 1.0)), 0.0, 0.02, 0.05])
@@ -243,7 +249,10 @@ def test_crossed_bars_touch_by_edges_alone() -> None:
     ("x", "y", "speed"), [(0.0, 0.19, 0.0), (0.1, 0.1, 1.0), (0.19, 0.199, 0.0)]
 )
 def test_edges_that_cross_near_their_ends_collide_however_long_the_step(x, y, speed) -> None:
-    """At the end of the step, 8 cm deep, other features are nearest; these met 2 cm from there."""
+    """The edges meet after 2 cm, within a long step.
+
+    At the end of the step, the boxes would overlap by 8 cm, and other features would be nearest.
+    """
     low, high, up = Box("a", (0.4, 0.4, 0.4)), Box("b", (0.4, 0.4, 0.4)), 0.2 * math.sqrt(2.0)
     robot = free(cuboid("a", 1.0, low.size), cuboid("b", 1.0, high.size)).with_gravity([0, 0, 0])
     c = math.sqrt(0.5)
@@ -313,7 +322,10 @@ def test_a_cylinder_rolls_down_a_slope_by_two_thirds() -> None:
 
 
 def test_a_lying_cylinder_that_turns_too_slowly_to_slip_comes_to_rest() -> None:
-    """Its two points would be drawn apart by w^2 L = 3.6e-9 m/s2, which no force can change."""
+    """The two contact points would accelerate apart by w^2 L = 3.6e-9 m/s2.
+
+    No contact force can change this.
+    """
     r, h = 0.1, 0.1
     motion = chasles.simulate(
         roller(1.0, r, h),
@@ -330,7 +342,7 @@ def test_a_lying_cylinder_that_turns_too_slowly_to_slip_comes_to_rest() -> None:
 
 
 def test_a_standing_cylinder_tips_above_the_angle_of_its_diagonal() -> None:
-    """arctan(r/(h/2)), with one of the fixed points of its rim downhill."""
+    """The limit is arctan(r/(h/2)); one of the fixed points of the rim is downhill."""
     r, h = 0.1, 0.4
     shape = Cylinder("body", r, (0.0, 0.0, -0.5 * h), (0.0, 0.0, 0.5 * h))
     first = math.atan2(*shape.rims[0].x[1::-1])
@@ -352,8 +364,10 @@ def test_a_standing_cylinder_tips_above_the_angle_of_its_diagonal() -> None:
 
 
 def test_the_lowest_point_of_a_rim_may_outrun_the_steps() -> None:
-    """The more level a rim, the faster its lowest point goes around: steps are shorter there, and
-    energy stays, where it changed by 1e-3 J at their full length."""
+    """The closer a rim is to level, the faster its lowest point moves around it.
+
+    Steps are shorter there, and energy is conserved. With full steps, energy changed by 1e-3 J.
+    """
     r, h, lean, robot = 0.1, 0.05, 0.05, roller(1.0, 0.1, 0.05)
     low = r * math.sin(lean) + 0.5 * h * math.cos(lean)
     motion = chasles.simulate(
@@ -372,7 +386,7 @@ def test_the_lowest_point_of_a_rim_may_outrun_the_steps() -> None:
 
 
 def test_a_cylinder_on_its_rim_keeps_its_energy() -> None:
-    """Leaning, it rolls around on the lowest point of its rim, which moves."""
+    """A leaning cylinder rolls on the lowest point of its rim, which moves around the rim."""
     r, h, lean, robot = 0.1, 0.05, 0.3, roller(1.0, 0.1, 0.05)
     low = r * math.sin(lean) + 0.5 * h * math.cos(lean)
     motion = chasles.simulate(

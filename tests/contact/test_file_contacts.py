@@ -1,4 +1,4 @@
-"""Contacts of MJCF files: pairs of their own, and priorities of shapes, by MuJoCo's rules."""
+"""Explicit contact pairs and priorities of shapes in MJCF files follow MuJoCo's rules."""
 
 import warnings
 from dataclasses import replace
@@ -30,7 +30,7 @@ SCENE = """
 
 
 def pairs(folder: Path, **given: str) -> dict[tuple[str, ...], contact.Rigid]:
-    """The laws of a scene, by the frames that touch; the world is ''."""
+    """Return the laws of a scene by the names of the frames in contact; '' is the world."""
     usual = {"option": "", "floor": "0", "masks": "", "pairs": ""}
     path = folder / "scene.xml"
     path.write_text(SCENE.format(**usual | given))
@@ -54,7 +54,7 @@ def test_a_floating_robot_without_ground_is_told_so() -> None:
 
 
 def test_a_plane_that_touches_nothing_is_not_a_ground(tmp_path: Path) -> None:
-    """Masks may keep the robot from the plane; a fixed robot needs no ground."""
+    """Masks may exclude contact between the robot and the plane; a fixed robot needs no ground."""
     text = """<mujoco><worldbody><geom type="plane" size="1 1 1" contype="{}" conaffinity="0"/>
     <body>{}<geom size="0.1" mass="1" contype="0"/></body></worldbody></mujoco>"""
 
@@ -117,7 +117,10 @@ def test_true_is_the_plane_of_the_world_and_other_grounds_are_refused() -> None:
 
 
 def test_pairs_of_the_file_are_simulated_by_time_stepping() -> None:
-    """Also some of them, and with pairs by hand; event-driven contact stays the rule for others."""
+    """Lists that contain a pair of the file are simulated by time stepping by default.
+
+    Event-driven contact remains the default for other lists.
+    """
     source = chasles.robots.quadruped().model.source
     shapes = tuple(replace(shape, role="collision") for shape in source.shapes[:2])
     robot = chasles.Robot(replace(source, shapes=shapes))
@@ -149,7 +152,7 @@ def test_the_ground_of_other_functions_is_found() -> None:
 
 
 def test_bodies_that_touch_are_those_of_mujoco() -> None:
-    """No contact of a body with its parent, also across several joints of one body."""
+    """A body has no contact with its parent, even across several joints of one body."""
     gymnasium = pytest.importorskip("gymnasium")
     mujoco = pytest.importorskip("mujoco")
     path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "humanoid.xml"

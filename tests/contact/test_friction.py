@@ -1,4 +1,4 @@
-"""Coulomb's law: closed forms of blocks, balls and rods, its definition, and the laws beside it."""
+"""Coulomb's law: closed forms for blocks, balls and rods, its definition, and related laws."""
 
 import math
 
@@ -19,7 +19,7 @@ BOX = contact.Box("body", SIZE)
 
 
 def slope(angle: float) -> tuple[contact.Plane, np.ndarray, np.ndarray]:
-    """A plane that falls along x, its normal, and the way down."""
+    """Return a plane that descends along x, its normal, and the direction of descent."""
     normal = np.array([math.sin(angle), 0.0, math.cos(angle)])
     down = np.array([math.cos(angle), 0.0, -math.sin(angle)])
     return contact.Plane(None, tuple(normal)), normal, down
@@ -29,7 +29,7 @@ def on_slope(
     robot: chasles.Robot, shape, angle: float, height: float, mu: float, *,
     speed: float = 0.0, spin: float = 0.0, friction: str = "coulomb",
 ) -> tuple[contact.ContactMotion, np.ndarray]:  # fmt: skip
-    """The accelerations of a body on a slope, and the body's axes in the world."""
+    """Return the contact dynamics of a body on a slope, and the body's rotation matrix."""
     plane, normal, _ = slope(angle)
     q = np.array([*turned(angle), *(height * normal)])
     qd = np.array([0.0, spin, 0.0, speed, 0.0, 0.0])
@@ -61,7 +61,7 @@ def test_a_sliding_block_is_braked_against_its_velocity() -> None:
 
 
 def test_the_convex_law_dilates() -> None:
-    """At its beginning a slide has a_n = mu a_t: a is the part of gravity along the dual cone."""
+    """Gravity is projected on the dual cone, so that a slide starts with a_n = mu a_t."""
     mu, angle = 0.3, 0.6
     motion, _ = on_slope(BLOCK, BOX, angle, 0.1, mu, friction="convex")
     slide = GRAVITY * (math.sin(angle) - mu * math.cos(angle)) / (1.0 + mu * mu)
@@ -82,7 +82,7 @@ def test_the_polyhedral_law_is_coulombs_within_its_facets() -> None:
 
 
 def test_a_tall_box_topples_about_its_edge() -> None:
-    """With tan(angle) > width/height it turns: alpha = m g (h sin - b cos)/I_edge."""
+    """The box tips with alpha = m g (h sin - b cos)/I_edge if tan(angle) > width/height."""
     size = (0.2, 0.3, 0.8)
     tall, shape = block(3.0, size), contact.Box("body", size)
     b, h = 0.1, 0.4
@@ -97,7 +97,10 @@ def test_a_tall_box_topples_about_its_edge() -> None:
 
 @pytest.mark.parametrize("tilt", [0.05, 0.15, 0.3])
 def test_a_rocking_box_falls_back_as_a_pendulum(tilt: float) -> None:
-    """About its edge: alpha = -m g R sin(beta - tilt)/I_edge (Housner 1963), spinning or not."""
+    """The box turns about its edge with alpha = -m g R sin(beta - tilt)/I_edge (Housner 1963).
+
+    Its angular velocity does not change alpha.
+    """
     size, spin, mass = (0.4, 0.3, 0.8), 0.7, 3.0
     rocker, shape = block(mass, size), contact.Box("body", size)
     b, h = 0.2, 0.4
@@ -118,13 +121,13 @@ def test_a_rocking_box_falls_back_as_a_pendulum(tilt: float) -> None:
 
 @pytest.mark.parametrize("rolling", [0.0, 2.0])
 def test_a_ball_rolls_without_slip_where_friction_is_enough(rolling: float) -> None:
-    """a = 5/7 g sin(angle) if mu >= 2/7 tan(angle); otherwise it slips and spins up."""
+    """The ball rolls with a = 5/7 g sin(angle) if mu >= 2/7 tan(angle), and otherwise slips."""
     r, angle = 0.3, 0.5
     robot, shape = ball(2.0, r), contact.Sphere("body", r)
     enough = 2.0 / 7.0 * math.tan(angle)
     motion, _ = on_slope(robot, shape, angle, r, 1.05 * enough, speed=rolling, spin=rolling / r)
     a = 5.0 / 7.0 * GRAVITY * math.sin(angle)
-    coriolis = -rolling / r * rolling  # of a frame that turns with the ball
+    coriolis = -rolling / r * rolling  # from the body frame's rotation
     assert motion.qdd[1] == pytest.approx(a / r)
     assert motion.qdd[3] == pytest.approx(a)
     assert motion.qdd[5] == pytest.approx(-coriolis, abs=1e-9)
@@ -135,7 +138,7 @@ def test_a_ball_rolls_without_slip_where_friction_is_enough(rolling: float) -> N
 
 
 def test_a_ball_rolls_through_a_bowl() -> None:
-    """At the bottom it presses with m (g + v^2/(R - r)) and rolls on: no tangential force."""
+    """The ball presses with m (g + v^2/(R - r)) at the bottom, without a tangential force."""
     r, curvature, v = 0.1, 0.5, 1.5
     robot, bowl = ball(2.0, r), contact.Ground(lambda x, y: 0.25 * (x * x + y * y))
     q, qd = np.array([1.0, 0, 0, 0, 0, 0, r]), np.array([0.0, v / r, 0.0, v, 0.0, 0.0])
@@ -147,7 +150,7 @@ def test_a_ball_rolls_through_a_bowl() -> None:
 
 
 def test_painleves_rod() -> None:
-    """A sliding rod: M < 0 where 1 + 3 cos^2 - 3 mu sin cos < 0, only for mu > 4/3."""
+    """M is negative for a sliding rod if 1 + 3 cos^2 - 3 mu sin cos < 0, so mu > 4/3."""
     half, mass = 0.5, 2.0
     moment = mass * half * half / 3.0
     rod = free(body(mass, (moment / 50.0, moment, moment)))
@@ -218,7 +221,10 @@ def on_tip(
     mu: float, torsion: float, *, spin: float = 0.0, speed: float = 0.0, moment: float = 0.0,
     law: str = "coulomb",
 ) -> contact.ContactMotion:  # fmt: skip
-    """An upright body on its lower tip, which spins, slides or is turned."""
+    """Return the contact dynamics of an upright body on its lower tip.
+
+    The body spins, slides or is loaded by a moment about the normal.
+    """
     q = np.array([1.0, 0, 0, 0, 0, 0, 0.1])
     qd = np.array([0.0, 0, spin, speed, 0, 0])
     tau = np.array([0.0, 0, moment, 0, 0, 0])
@@ -229,7 +235,10 @@ def on_tip(
 
 @pytest.mark.parametrize("law", ["coulomb", "polyhedral"])
 def test_a_moment_about_the_normal_up_to_its_bound(law: str) -> None:
-    """Held up to torsion N, and beyond it turned with what is left: alpha = (M - torsion N)/I."""
+    """Torsional friction balances a moment up to torsion N; a larger one is not fully balanced.
+
+    The acceleration is then alpha = (M - torsion N)/I.
+    """
     weight, torsion = 2.0 * GRAVITY, 0.03
     for moment in (0.3, -0.5, 0.9, -1.4):
         found = on_tip(0.6, torsion, moment=moment, law=law)
@@ -242,8 +251,10 @@ def test_a_moment_about_the_normal_up_to_its_bound(law: str) -> None:
 
 @pytest.mark.parametrize("law", ["coulomb", "polyhedral", "convex"])
 def test_spin_and_slide_share_one_cone(law: str) -> None:
-    """Against (v, spin torsion/mu), scaled: force and moment on an ellipsoid, which is Coulomb's
-    law without spin and torsion times the weight without slip."""
+    """Force and moment lie on an ellipsoid, opposite to the scaled slip (v, spin torsion/mu).
+
+    Without spin, this is Coulomb's law. Without sliding, the moment is torsion times the weight.
+    """
     weight, mu, torsion, moment = 2.0 * GRAVITY, 0.5, 0.02, 0.05
     for spin, speed in ((3.0, 0.0), (-2.0, 0.0), (0.0, 1.0), (20.0, 1.0)):
         found = on_tip(mu, torsion, spin=spin, speed=speed, law=law)
@@ -256,7 +267,7 @@ def test_spin_and_slide_share_one_cone(law: str) -> None:
 
 
 def test_a_ball_that_rolls_does_not_turn_about_the_normal() -> None:
-    """In a bowl the normal turns with the rolling: w.n stays zero as it is, and d(w.n)/dt = 0."""
+    """The normal rotates as the ball rolls in a bowl: w.n stays zero, and d(w.n)/dt = 0."""
     r, v = 0.1, 1.0
     robot = ball(2.0, r)
     bowl = contact.Ground(lambda x, y: 0.25 * (x * x + y * y))
@@ -271,7 +282,7 @@ def test_a_ball_that_rolls_does_not_turn_about_the_normal() -> None:
 
 
 def test_a_contact_that_nothing_moves_is_infeasible_by_name() -> None:
-    """A slide along x that runs into ground which rises: no force on it acts along x."""
+    """A cart that slides along x runs into rising ground, whose normal force cannot brake it."""
     trough = contact.Ground(lambda x, y: x * x - 0.05)
     joint = chasles.model.JointData(
         "slide", "prismatic", None, "cart", axis=chasles.mathematics.linear.Vector.of(1.0, 0.0, 0.0)
@@ -296,14 +307,14 @@ def test_a_contact_that_nothing_moves_is_infeasible_by_name() -> None:
 
 
 def problem(rng: np.random.Generator, nc: int, nv: int) -> tuple[np.ndarray, ...]:
-    """G, c, mu of nc contacts of a system with nv freedoms that falls on them."""
+    """Return G, c and mu of nc contacts of a falling system with nv degrees of freedom."""
     J, A = rng.normal(size=(3 * nc, nv)), rng.normal(size=(nv, nv + 4))
     c = J @ rng.normal(size=nv)
     return J @ np.linalg.solve(A @ A.T, J.T), c, rng.uniform(0.1, 1.0, size=nc)
 
 
 def test_coulombs_law_is_what_it_says() -> None:
-    """Cone, no penetration, complementarity, and friction against the beginning slide."""
+    """Cone, non-penetration and complementarity hold, and friction opposes the slide."""
     rng = np.random.default_rng(4)
     kinds = set()
     for _ in range(60):
@@ -328,7 +339,10 @@ def test_coulombs_law_is_what_it_says() -> None:
 
 @pytest.mark.parametrize("mu", [1e2, 1e3, 1e4])
 def test_a_large_coefficient_means_no_slip(mu: float) -> None:
-    """A ball thrown at the ground; a block on a slope, at rest, or about to topple over an edge."""
+    """Large coefficients give the results of no slip.
+
+    A ball is thrown at the ground. A block on a slope is at rest, or starts to topple over an edge.
+    """
     G, c = np.diag([1.75, 1.75, 0.5]), np.array([1.0, 0.3, -2.0])
     assert np.allclose(contact.coulomb(G, c, [mu]), [-c / np.diagonal(G)], rtol=1e-10)
     for angle in (0.9, 1.2):
@@ -341,7 +355,10 @@ def test_a_large_coefficient_means_no_slip(mu: float) -> None:
 
 @pytest.mark.parametrize("wide", [3, 4])
 def test_some_contacts_slide_and_others_stick(wide: int) -> None:
-    """Dragged where they slide, Coulomb's law with its cone where they do not, with torsion too."""
+    """Sliding contacts have full friction, and the others satisfy Coulomb's law.
+
+    Contacts have three components, or four with torsion.
+    """
     rng, solved = np.random.default_rng(14), 0
     for _ in range(30):
         nc = int(rng.integers(2, 5))
@@ -353,7 +370,7 @@ def test_some_contacts_slide_and_others_stick(wide: int) -> None:
         try:
             f = contact.coulomb(G, c, mu, slip)
         except ArithmeticError:
-            continue  # Painleve's paradox: no forces
+            continue  # Painleve's paradox: no forces exist
         solved += 1
         a = (G @ f.ravel() + c).reshape(nc, wide)
         small = 1e-8 * np.max(np.abs(c)) * max(1.0, np.max(np.abs(f)))
@@ -427,7 +444,7 @@ def test_a_batch_by_gauss_seidel() -> None:
 
 
 def test_contacts_that_cannot_be_kept_are_reported() -> None:
-    """Two opposite contacts that close: unbounded for cones, a ray for pyramids."""
+    """Two opposite contacts approach: cone programs are unbounded, and pyramids return a ray."""
     J = np.vstack([np.eye(3), -np.eye(3)])
     c = np.array([0.0, 0.0, -1.0, 0.0, 0.0, -1.0])
     for law in (contact.coulomb, contact.convex, contact.polyhedral):
@@ -453,7 +470,7 @@ def test_bad_arguments_are_refused(call, words: str) -> None:
 
 
 def test_a_paradox_beside_a_contact_that_sticks_has_its_name() -> None:
-    """A rod of Painleve's that slides, and a brick at rest that has nothing to do with it."""
+    """A rod slides into Painleve's paradox, and an unrelated brick rests."""
     arm = np.array([[-math.sin(1.1), 0.0, math.cos(1.1)]])
     G = scipy.linalg.block_diag(np.eye(3) + 3.0 * arm.T @ arm, np.eye(3))
     with raises("E-CONTACT-018", "integrator='time-stepping'"):
@@ -461,7 +478,7 @@ def test_a_paradox_beside_a_contact_that_sticks_has_its_name() -> None:
 
 
 def test_a_fifth_point_that_hardly_parts_beside_contacts_that_stick() -> None:
-    """A box slides on a sledge at rest; a point more than the plane needs parts by 1e-6 m/s^2."""
+    """A box slides on a sledge at rest, and its redundant fifth point separates by 1e-6 m/s^2."""
     masses, (x, y) = (5.0, 1.0), (0.4, 0.25)
     inverse = np.diag(np.concatenate([[1 / m] * 3 + [60.0 / m] * 3 for m in masses]))
     low = [(i * x, j * y, -0.05) for i in (-1, 1) for j in (-1, 1)]
@@ -474,7 +491,7 @@ def test_a_fifth_point_that_hardly_parts_beside_contacts_that_stick() -> None:
         found[:, 6 * body + 3 : 6 * body + 6] = [[0, c, -b], [-c, 0, a], [b, -a, 0]]
         return found
 
-    shift = np.array([0.1, 0.0, 0.125])  # of the box's middle from the sledge's
+    shift = np.array([0.1, 0.0, 0.125])  # position of the box's center relative to the sledge's
     J = [rows(0, np.array(p)) for p in low]
     J += [rows(1, np.array(p)) - rows(0, p + shift) for p in np.array(high)]
     J = np.vstack(J)

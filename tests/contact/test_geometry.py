@@ -1,4 +1,4 @@
-"""Contact geometry: gaps, normals and all rates by finite differences; minimal point sets."""
+"""Contact geometry: gaps, normals and rates agree with finite differences; minimal point sets."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ BEYOND = [  # not traced into compiled steps
 
 
 def states(count: int) -> tuple[np.ndarray, ...]:
-    """Random motions, the upper body about half a metre above the lower one."""
+    """Random states and accelerations, with the upper body about 0.5 m above the lower one."""
     rng = np.random.default_rng(7)
     q = TWO.random(rng, size=count)
     q[:, 4:7] = rng.uniform((-0.4, -0.4, 0.5), (0.4, 0.4, 0.8), size=(count, 3))
@@ -78,7 +78,7 @@ def test_rates_by_finite_differences(pair) -> None:
 
 
 def one_state(c: contact.Contact, i: int) -> contact.Contact:
-    """A contact of a batch."""
+    """Return the contact of entry i of a batch."""
     arrays = {name: getattr(c, name)[i] for name in c._fields[2:7]}
     return c._replace(**arrays)
 
@@ -122,7 +122,7 @@ def test_a_ball_inside_a_box_leaves_through_the_nearest_face() -> None:
 
 
 def patch(points: np.ndarray) -> list[contact.Contact]:
-    """Contacts on a tilted plane, all with its normal."""
+    """Contacts at points of a tilted plane, all with the plane's normal."""
     n = np.array([0.1, 0.2, 1.0]) / np.linalg.norm([0.1, 0.2, 1.0])
     axes = np.linalg.svd(n[None])[2][1:]
     still = np.zeros(3)
@@ -146,7 +146,7 @@ def test_a_face_is_its_hull_and_an_edge_its_ends() -> None:
 
 
 def test_a_ruled_surface_keeps_every_point() -> None:
-    """Normals along a straight edge that turn as in z = x tan(y) do not depend on each other."""
+    """Normals along the straight edge of z = x tan(y) are independent, so no point is redundant."""
     still = np.zeros(3)
     twisted = [
         contact.Contact(

@@ -1,4 +1,4 @@
-"""Contact with height fields: distances, closed forms, and the same scenes in MuJoCo."""
+"""Contact with height fields agrees with distances, closed forms, and MuJoCo."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def still(count):
 
 
 def gaps(shape, centers, ground):
-    """Gap and normal of the closest contact of a shape at some places."""
+    """Return the gap and normal of the closest contact of a shape at each of the centers."""
     found = contacts_on_field(
         shape, still(len(centers))[0], np.array(centers, dtype=float), ground, *still(len(centers))
     )
@@ -32,7 +32,7 @@ def gaps(shape, centers, ground):
 
 
 def test_a_ball_is_as_far_from_a_slope_as_from_its_plane():
-    """Also across the inner edges of the grid, and from below."""
+    """The distances also agree across inner edges of the grid, and below the plane."""
     x, y = np.meshgrid(np.linspace(-1.0, 1.0, 9), np.linspace(-2.0, 2.0, 6))
     ground = field(0.3 * x + 0.2 * y + 1.0, (2.0, 4.0))
     rng = np.random.default_rng(1)
@@ -89,7 +89,7 @@ CAPSULE = '<geom type="capsule" size="0.05 0.15" euler="90 0 0" mass="1" frictio
 
 
 def written(path, heights, geom, start, *, x=1.0, y=1.0, pos="0 0 0", euler="0 0 0"):
-    """The scene of a body above a field; rows of `heights` from the lowest y to the highest."""
+    """Write and load a scene of a body above a field; the rows of `heights` ascend in y."""
     rows, columns = heights.shape
     elevation = " ".join(f"{h:.9g}" for h in heights[::-1].ravel())
     high = float(np.ptp(heights)) or 1.0
@@ -103,7 +103,7 @@ def written(path, heights, geom, start, *, x=1.0, y=1.0, pos="0 0 0", euler="0 0
 
 
 def test_the_field_of_a_file_is_where_mujoco_has_it(tmp_path):
-    """Rows, extent, elevation and pose, by rays of MuJoCo along the axis of the field."""
+    """Rows, extent, elevation and pose agree with MuJoCo's rays along the field's z axis."""
     heights = np.random.default_rng(3).uniform(0.0, 0.4, (4, 6))
     heights -= heights.min()
     path = tmp_path / "hills.xml"
@@ -137,7 +137,7 @@ def rest_in_mujoco(path, seconds):
 
 
 def depth(ground, pose, half):
-    """Depth of the deepest point of a field in a box, of many points on the field."""
+    """Return the depth of the field's deepest point inside a box, from many points of the field."""
     x, y = np.meshgrid(np.linspace(-0.4, 0.4, 801), np.linspace(-0.4, 0.4, 801))
     at = np.stack([x, y, x], axis=-1)
     at[..., 2] = ground.height(at)[0]
@@ -146,9 +146,9 @@ def depth(ground, pose, half):
 
 @pytest.mark.parametrize("shape", ["ball", "box"])
 def test_bodies_come_to_rest_in_a_bowl_as_in_mujoco(tmp_path, shape):
-    """Friction holds a box where its impact leaves it, so its height alone is compared.
+    """The height of a box at rest agrees; friction holds it where it lands.
 
-    MuJoCo keeps one contact for each prism of the field, and the box overlaps it by 5 mm.
+    MuJoCo keeps one contact per prism of the field, and its box overlaps the field by 5 mm.
     """
     geom, start = (BALL, "0.05 0.1 0.5") if shape == "ball" else (BOX, "0.1 0 0.3")
     x, y = np.meshgrid(np.linspace(-1.0, 1.0, 9), np.linspace(-1.0, 1.0, 9))
@@ -177,7 +177,7 @@ def test_bodies_come_to_rest_in_a_bowl_as_in_mujoco(tmp_path, shape):
 
 
 def test_a_capsule_lies_across_a_ridge(tmp_path):
-    """Its ends are in the air: the peaks of the ridge carry it."""
+    """The capsule's ends are in the air, and the peaks of the ridge carry it."""
     heights = np.zeros((9, 9))
     heights[:, 4] = 0.1
     robot = written(tmp_path / "ridge.xml", heights, CAPSULE, "0 0 0.152")
@@ -189,7 +189,7 @@ def test_a_capsule_lies_across_a_ridge(tmp_path):
 
 
 def test_a_flat_field_is_a_plane(tmp_path):
-    """A ball rolls over the edges of cells as over a plane."""
+    """A ball rolls over the edges of grid cells as it does over a plane."""
     robot = written(tmp_path / "flat.xml", np.zeros((41, 41)), BALL, "-0.8 0.013 0.1", x=2.0)
     q, qd = robot.neutral(), np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
     options = {"duration": 0.5, "dt": DT, "integrator": "time-stepping"}
@@ -220,7 +220,7 @@ def test_fields_are_checked_and_other_integrators_refuse_them(tmp_path):
 
 
 def tilted(rng, count):
-    """Random rotations."""
+    """Random rotation matrices."""
     q = rng.normal(size=(count, 4))
     w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
     rows = [
@@ -236,7 +236,7 @@ TETRAHEDRON = ((-0.1, -0.1, -0.1), (0.15, 0.0, -0.05), (-0.05, 0.15, 0.0), (0.0,
 
 @pytest.mark.parametrize("kind", ["box", "capsule", "hull"])
 def test_the_smallest_gap_is_the_distance_that_coal_finds(kind):
-    """Random poses above rough ground: corners, peaks and crossing edges are all there is."""
+    """Random poses above rough ground, where corners, peaks and crossing edges are nearest."""
     coal = pytest.importorskip("coal")
     rng = np.random.default_rng(7)
     ground = field(rng.uniform(0.0, 0.15, (13, 13)), (1.2, 1.2))
@@ -270,7 +270,7 @@ def test_the_smallest_gap_is_the_distance_that_coal_finds(kind):
 
 
 def on_ridges(folder, geom, start, columns=(3, 5)):
-    """A body above two ridges along y, 0.2 m apart and 0.1 m high."""
+    """Robot of a body above two ridges along y, 0.2 m apart and 0.1 m high."""
     heights = np.zeros((5, 9))
     heights[:, columns] = 0.1
     return written(folder / "ridges.xml", heights, geom, start, x=0.4, y=0.4)
@@ -278,9 +278,9 @@ def on_ridges(folder, geom, start, columns=(3, 5)):
 
 @pytest.mark.parametrize(("geom", "reach"), [(BOX, 0.05), (CAPSULE, 0.05)], ids=["box", "capsule"])
 def test_bodies_rest_across_two_ridges(tmp_path, geom, reach):
-    """Between the corners of the field: half of the weight on each ridge, at its height.
+    """The body rests on both ridges, between the vertices of the field.
 
-    Along the field, and turned by 0.3 rad.
+    It is aligned with the field, or rotated by 0.3 rad.
     """
     robot = on_ridges(tmp_path, geom, "0 0 0")
     half = 0.5 * (np.array([0.0, 0.3]) + (np.pi / 2 if geom == CAPSULE else 0.0))
@@ -299,7 +299,7 @@ def test_bodies_rest_across_two_ridges(tmp_path, geom, reach):
 
 
 def test_a_box_stands_on_its_edge_across_two_ridges(tmp_path):
-    """Its lowest edge touches, not its corners: half a diagonal above the ridges."""
+    """The lowest edge of the box touches, and its center is half a diagonal above the ridges."""
     robot = on_ridges(tmp_path, BOX, "0 0 0")
     lean = np.arctan2(0.1, 0.05)
     high = 0.1 + np.hypot(0.1, 0.05)
@@ -310,7 +310,7 @@ def test_a_box_stands_on_its_edge_across_two_ridges(tmp_path):
 
 
 def test_a_ball_rests_in_a_valley(tmp_path):
-    """Slopes of 45 degrees: the center is sqrt(2) radii above the bottom, with two equal forces."""
+    """The center is sqrt(2) radii high between slopes of 45 degrees, and both forces are equal."""
     heights = np.tile(0.1 * np.abs(np.arange(-4, 5)), (5, 1))
     robot = written(tmp_path / "valley.xml", heights, BALL, "0 0 0", x=0.4, y=0.4)
     q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.033, 0.1 * np.sqrt(2.0) + 0.02])
@@ -332,6 +332,6 @@ def test_energy_never_grows_on_rough_ground(tmp_path, geom):
     run = robot.simulate(q, qd, duration=0.6, dt=DT, contacts="file")
     energy = robot.kinetic_energy(run.q, run.qd) + robot.potential_energy(run.q)
     assert run.excess.max() < 1e-9
-    # Overlaps that a step leaves are released; a fall at 3 m/s overlaps by 6 mm at most.
+    # Releasing the overlap of a step adds energy; a fall at 3 m/s overlaps by at most 6 mm.
     assert np.max(np.maximum.accumulate(energy[:, ::-1], axis=1)[:, ::-1] - energy) < 0.02
     assert run.touching.gaps.min() > -0.01

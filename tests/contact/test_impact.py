@@ -1,4 +1,4 @@
-"""Impact against closed forms: bodies, robots, loops, laws of friction, cradles, derivatives."""
+"""Impacts agree with closed forms: bodies, robots, loops, friction laws, cradles, derivatives."""
 
 import math
 from collections.abc import Callable
@@ -45,7 +45,7 @@ RADIUS = 0.1
 
 
 def points(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Random inverse inertias of points, and velocities with which they approach."""
+    """Return random inverse inertias of points, and velocities at which the points approach."""
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(n, 3, 3))
     zeta = rng.normal(size=(n, 3))
@@ -54,18 +54,18 @@ def points(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gain(W: np.ndarray, zeta: np.ndarray, impulse: np.ndarray) -> np.ndarray:
-    """Energy that an impulse adds: its product with the mean of the velocities before and after."""
+    """Return the energy added by an impulse: its product with the mean of both velocities."""
     after = zeta + np.einsum("...ij,...j->...i", W, impulse)
     return np.asarray(0.5 * np.sum(impulse * (zeta + after), axis=-1))
 
 
 def energy(W: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """The part of the energy before that impulses at the point can reach."""
+    """Return the part of the initial kinetic energy that impulses at the point can change."""
     return np.asarray(0.5 * np.sum(zeta * np.linalg.solve(W, zeta[..., None])[..., 0], axis=-1))
 
 
 def solid(mass: float, seed: int) -> np.ndarray:
-    """A spatial inertia (6, 6) of a body with its centre anywhere."""
+    """Return the spatial inertia (6, 6) of a body with a random center of mass."""
     rng = np.random.default_rng(seed)
     c = rng.normal(size=3)
     cx = np.array([[0.0, -c[2], c[1]], [c[2], 0.0, -c[0]], [-c[1], c[0], 0.0]])
@@ -82,7 +82,7 @@ def fixed(
     normal: Any = (0.0, 0.0, 1.0),
     other: str | None = None,
 ) -> Contact:
-    """A contact at a point of a body, given in its frame, with a normal given in the world."""
+    """Contact at a point given in a body's frame, with a normal given in the world frame."""
     pose = robot.forward_kinematics(q, frame=frame)
     place = pose[..., :3, :3] @ np.asarray(at, dtype=float) + pose[..., :3, 3]
     n = np.broadcast_to(np.asarray(normal) / np.linalg.norm(normal), place.shape)
@@ -91,13 +91,13 @@ def fixed(
 
 
 def approach(robot: chasles.Robot, q: Any, qd: Any, contact: Contact) -> float:
-    """The normal velocity at a contact."""
+    """Return the normal velocity at a contact."""
     return float((contact_jacobian(robot.mechanism, q, contact) @ qd)[2])
 
 
 @cache
 def cradle(n: int, masses: tuple[float, ...] = ()) -> chasles.Robot:
-    """Balls of 1 m across that slide along x."""
+    """Robot of n balls with a diameter of 1 m that slide along x."""
     weights = masses or (1.0,) * n
     links = tuple(LinkData(f"ball{k}", sphere(weights[k], 0.5)) for k in range(n))
     slides = tuple(
@@ -108,7 +108,7 @@ def cradle(n: int, masses: tuple[float, ...] = ()) -> chasles.Robot:
 
 
 def struck(n: int, qd: Any, law: ImpactLaw, apart: float = 0.0, **options: Any) -> Any:
-    """A cradle of n balls after its neighbours have hit, each `apart` metres from the next."""
+    """Return the result of impacts in a row of n balls, each `apart` meters from the next."""
     robot, q, qd = options.pop("robot", cradle(n)), (1.0 + apart) * np.arange(n), np.asarray(qd)
     touches = [
         contact_points(robot, q, qd, Sphere(f"ball{k + 1}", 0.5), Sphere(f"ball{k}", 0.5))[0]
@@ -122,7 +122,7 @@ def struck(n: int, qd: Any, law: ImpactLaw, apart: float = 0.0, **options: Any) 
 
 @pytest.mark.parametrize("e", [0.0, 0.4, 1.0])
 def test_two_balls_head_on(e: float) -> None:
-    """v' = (m1 v1 + m2 v2 + m_other e (v_other - v)) / (m1 + m2)."""
+    """Velocities satisfy v' = (m1 v1 + m2 v2 + m_other e (v_other - v)) / (m1 + m2)."""
     m1, m2, v1, v2 = 2.0, 0.5, 1.5, -0.7
     I1, I2 = (np.diag([0.4 * m * RADIUS**2] * 3 + [m] * 3) for m in (m1, m2))
     N = contact_forces((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
@@ -133,7 +133,10 @@ def test_two_balls_head_on(e: float) -> None:
 
 
 def test_any_two_bodies_by_the_books_formulas() -> None:
-    """Eq 11.65 and 11.72 with plain inverses; momentum is kept, the bodies part as they must."""
+    """Impulses agree with Eq 11.65 and 11.72, evaluated with matrix inverses.
+
+    Momentum is conserved, and the bodies separate with the required velocity.
+    """
     rng = np.random.default_rng(3)
     I1, I2 = solid(2.0, 1), solid(0.7, 2)
     both = np.linalg.inv(I1) + np.linalg.inv(I2)
@@ -154,8 +157,11 @@ def test_any_two_bodies_by_the_books_formulas() -> None:
 
 
 def test_a_ball_with_spin_on_ground_sticks_or_slips() -> None:
-    """Tangents are not coupled with the normal: friction is -mu times the normal impulse, or what
-    stops the slip, 2/7 m of it (Horak 1948)."""
+    """The tangential impulse is mu times the normal impulse, or less if it stops the slip.
+
+    To stop the slip, it must be 2/7 m times the slip velocity (Horak 1948). The tangential
+    directions are not coupled with the normal.
+    """
     m, e, robot = 0.5, 0.6, ball(0.5, RADIUS)
     q = robot.state({"body_joint": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, RADIUS]})
     hit = contact_points(robot, q, np.zeros(6), Sphere("body", RADIUS), Plane())
@@ -207,20 +213,20 @@ def test_stronge_never_creates_energy_and_stays_in_the_cone() -> None:
     assert np.max(gained) < 1e-10
     lossless = slice(1000, 2000)
     close(gained[lossless], np.zeros(1000), 1e-10, scale=1.0)
-    assert np.max(gained[:1000]) < -1e-9  # friction takes its part
+    assert np.max(gained[:1000]) < -1e-9  # friction dissipates energy
     assert np.all(np.hypot(impulse[:, 0], impulse[:, 1]) <= mu * impulse[:, 2] + 1e-12)
     after = zeta + np.einsum("nij,nj->ni", W, impulse)
     assert np.min(after[:, 2]) > -1e-10
 
 
 def test_newtons_law_with_friction_creates_energy() -> None:
-    """Kane and Levinson's finding, without which the other laws would not be needed."""
+    """Kane and Levinson found this gain of energy, which the other laws avoid."""
     W, zeta = points(2000, seed=4)
     assert np.max(gain(W, zeta, Newton(0.9, 0.5).impulse(W, zeta)) / energy(W, zeta)) > 0.1
 
 
 def test_slip_that_turns_back_in_the_plane() -> None:
-    """By hand: slip stops at p = 1/2, turns back, and compression ends at p = 1."""
+    """Slip stops at p = 1/2 and reverses, and compression ends at p = 1 (calculated by hand)."""
     W = np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0], [0.5, 0.0, 1.0]])
     zeta, mu, e = np.array([-0.35, 0.0, -1.0]), 0.2, 0.5
     work = 0.5 * (1.0 + 0.45) / 2.0 + 0.5 * 0.45 / 2.0
@@ -231,7 +237,7 @@ def test_slip_that_turns_back_in_the_plane() -> None:
 
 
 def test_slip_that_stops_and_sticks_in_the_plane() -> None:
-    """The same with mu = 0.6 > 1/2: slip stops at 0.35/1.1, then friction is -p/2 and w' = 3/4."""
+    """Slip stops at 0.35/1.1 for mu = 0.6 > 1/2; then friction is -p/2, and w' = 3/4."""
     W = np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0], [0.5, 0.0, 1.0]])
     zeta = np.array([-0.35, 0.0, -1.0])
     stop = 0.35 / 1.1
@@ -241,7 +247,10 @@ def test_slip_that_stops_and_sticks_in_the_plane() -> None:
 
 
 def test_slip_that_turns_in_space_against_scipy() -> None:
-    """Coulomb's law over the normal impulse as it stands, where slip does not come near to zero."""
+    """Impulses agree with the integral of Coulomb's law over the normal impulse.
+
+    Cases in which the slip nearly vanishes are skipped.
+    """
     W, zeta = points(40, seed=8)
     mu, checked = 0.15, 0
     found = Poisson(0.5, mu).impulse(W, zeta)
@@ -250,14 +259,17 @@ def test_slip_that_turns_in_space_against_scipy() -> None:
         pc = compression.t[-1]
         whole = slipped(W[k], zeta[k], mu, 1.5 * pc, parting=False)
         if compression.t_events[-1].size or whole.t_events[-1].size:
-            continue  # slip all but stopped
+            continue  # slip nearly stopped
         close(found[k], [*whole.y[:, -1], 1.5 * pc], 1e-7)
         checked += 1
     assert checked > 20
 
 
 def slipped(W: np.ndarray, zeta: np.ndarray, mu: float, end: float, parting: bool = True) -> Any:
-    """Friction (2,) up to a normal impulse, or until bodies part, or slip all but stops."""
+    """Integrate friction (2,) up to a normal impulse, nearly zero slip, or separation.
+
+    Separation ends the integration only if `parting` is true.
+    """
 
     def velocity(p: float, y: np.ndarray) -> np.ndarray:
         return np.asarray(zeta + W @ [y[0], y[1], p])
@@ -299,7 +311,10 @@ def test_what_separates_is_left_alone() -> None:
 
 
 def test_impulses_on_a_tree_and_its_handle() -> None:
-    """M d(qd) = J' iota, and the handle moves by the inverse of its articulated inertia."""
+    """M d(qd) = J' iota, and the handle's velocity step is its inverse inertia times iota.
+
+    The inertia is the articulated inertia at the handle.
+    """
     robot = chasles.robots.quadruped()
     rng = np.random.default_rng(0)
     q, iota = robot.random(rng, size=3), rng.normal(size=(3, 6))
@@ -314,7 +329,7 @@ def test_impulses_on_a_tree_and_its_handle() -> None:
 
 
 def test_impulses_on_loops_keep_them_closed() -> None:
-    """Against the equations with multipliers: M d(qd) = u + A' k, A d(qd) = 0."""
+    """The step solves the equations with multipliers: M d(qd) = u + A' k, A d(qd) = 0."""
     robot = chasles.robots.five_bar()
     q = robot.assemble([2.2, 0.9])
     frame = robot.bodies[-1]
@@ -388,11 +403,14 @@ def test_derivatives_of_the_impact_map(name: str, pair: bool) -> None:
 
 @pytest.mark.parametrize("name", DERIVED)
 def test_derivatives_of_impacts_on_loops(name: str) -> None:
-    """By positions and rates of the independent coordinates, with the loops closed all along."""
+    """Derivatives by independent positions and velocities agree with differences.
+
+    The loops are closed at each evaluation.
+    """
     robot, law, h = chasles.robots.five_bar(), DERIVED[name], 1e-6
     y, yd = np.array([2.2, 0.9]), np.array([1.0, -2.0])
     frame, where = robot.bodies[-1], {"at": (0.05, 0.02, 0.0), "normal": (1.0, 0.4, 0.0)}
-    law = Sticking(0.0) if name == "Sticking" else law  # in the plane
+    law = Sticking(0.0) if name == "Sticking" else law  # the linkage is planar
 
     def after(y: np.ndarray, yd: np.ndarray) -> np.ndarray:
         q = robot.assemble(y, robot.assemble([2.2, 0.9]))
@@ -422,7 +440,7 @@ SEVERAL: dict[str, tuple[ImpactLaw, str]] = {
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_derivatives_of_several_impacts(name: str) -> None:
-    """An arm that hits with its tool and its elbow, and a link that is in the air."""
+    """An arm hits with its tool and its elbow, while another of its links is in the air."""
     (law, treatment), robot = SEVERAL[name], chasles.robots.puma560()
     rng, h = np.random.default_rng(6), 1e-6
     q, qd = robot.random(rng), rng.normal(size=robot.nv)
@@ -453,7 +471,7 @@ def test_derivatives_of_several_impacts(name: str) -> None:
 @pytest.mark.parametrize("options", [{}, {"treatment": "sequential"}], ids=["default", "in turn"])
 @pytest.mark.parametrize("moving", [1, 2, 3])
 def test_newtons_cradle_one_impact_after_the_other(moving: int, options: dict) -> None:
-    """As many balls leave as come, with their speed."""
+    """Equal numbers of balls arrive and leave, at the same speed."""
     n = 5
     before = np.where(np.arange(n) < moving, 1.0, 0.0)
     found = struck(n, before, Newton(1.0), **options)
@@ -462,14 +480,20 @@ def test_newtons_cradle_one_impact_after_the_other(moving: int, options: dict) -
 
 @pytest.mark.parametrize("law", [Newton(1.0), Moreau(1.0)])
 def test_a_cradle_that_is_struck_from_both_sides_stays_symmetric(law: ImpactLaw) -> None:
-    """Both outer balls leave as they came; from one side the others would have a direction."""
+    """Both outer balls rebound with their original speed.
+
+    Impacts in order from one side would break the symmetry.
+    """
     before = np.array([1.0, 0.0, 0.0, 0.0, -1.0])
     close(struck(5, before, law).qd, -before, 1e-9)
     close(struck(4, before[[0, 1, 3, 4]], law).qd, -before[[0, 1, 3, 4]], 1e-9)
 
 
 def test_balls_of_any_masses_pass_a_blow_on_as_pairs_do() -> None:
-    """v' = 2 m1/(m1 + m2) v from ball to ball, down a cradle of falling masses, e = 1."""
+    """Each ball passes the velocity v' = 2 m1/(m1 + m2) v to the next, for e = 1.
+
+    The masses of the cradle decrease.
+    """
     masses = (8.0, 4.0, 2.0, 1.0)
     found = struck(4, [1.0, 0.0, 0.0, 0.0], Newton(1.0), robot=cradle(4, masses))
     passed = np.cumprod([1.0, *(2.0 * a / (a + b) for a, b in pairwise(masses))])
@@ -479,20 +503,23 @@ def test_balls_of_any_masses_pass_a_blow_on_as_pairs_do() -> None:
 
 @pytest.mark.parametrize("law", [Newton(0.0), Moreau(0.0, 0.3)])
 def test_without_restitution_an_impact_is_simultaneous(law: ImpactLaw) -> None:
-    """Balls that stay together move with the centre of mass."""
+    """The balls stay together, and move with the center of mass."""
     found = struck(4, [1.0, 0.0, 0.0, 0.0], law)
     close(found.qd, np.full(4, 0.25), 1e-9)
 
 
 def test_all_at_once_is_another_law() -> None:
-    """The least change that leaves no pair too slow: energy is kept, and the others move too."""
+    """The velocity change is the smallest for which no pair separates too slowly.
+
+    Energy is conserved, and all balls move.
+    """
     found = struck(3, [1.0, 0.0, 0.0], Newton(1.0), treatment="simultaneous")
     close(found.qd, [-1.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0], 1e-13)
     close(np.sum(found.qd), 1.0, 1e-14)
 
 
 def test_simultaneous_impacts_satisfy_the_complementarity_problem() -> None:
-    """A box that comes down flat on five points, more than it has freedoms to stop."""
+    """A box lands flat on five points, which are more than it needs to stop."""
     robot, e = block(2.0, (0.4, 0.3, 0.2)), 0.4
     q = np.broadcast_to([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1], (50, 7))
     qd = np.random.default_rng(0).normal(scale=0.3, size=(50, 6)) - [0, 0, 0, 0, 0, 1.5]
@@ -517,9 +544,11 @@ def test_simultaneous_impacts_satisfy_the_complementarity_problem() -> None:
 
 
 def test_moreaus_law_never_creates_energy() -> None:
-    """At one to four contacts at once, with friction up to where slip sticks; Newton's law with
-    friction does create energy at such points. Normal velocities obey Newton's law, impulses the
-    cone."""
+    """Moreau's law creates no energy at one to four simultaneous contacts, with slip or sticking.
+
+    Normal velocities obey Newton's law, and impulses lie in the friction cone. Newton's law with
+    friction does create energy at such contacts.
+    """
     pytest.importorskip("clarabel", reason="cones need the extra contact")
     rng, sticks, slips = np.random.default_rng(9), 0, 0
     for _ in range(150):
@@ -569,7 +598,7 @@ def test_sequential_impacts_with_friction_end() -> None:
     close(found.qd @ weights, qd @ weights, 1e-12)
 
 
-# The door ---------------------------------------------------------------------------------------
+# Contact axes and invalid input -----------------------------------------------------------------
 
 
 def test_contact_forces_pass_through_their_point() -> None:

@@ -1,4 +1,4 @@
-"""Closed loops in time stepping: closed to rounding, beside event-driven contact, and energy."""
+"""Closed loops in time stepping: closed to rounding, consistent with event-driven contact."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def gap(robot, q):
 
 
 def test_a_four_bar_swings_as_with_small_steps_and_keeps_its_loop_closed():
-    """Errors of position and energy are of first order in dt; the loop is closed to rounding."""
+    """The loop is closed to rounding; errors of position and energy are of first order in dt."""
     robot, q = four_bar()
     qd = robot.complete(q, [1.0])
     exact = robot.simulate(q, qd, duration=0.3, dt=0.001)
@@ -58,9 +58,9 @@ def test_a_foot_of_a_four_bar_lands_where_rigid_contact_puts_it():
 
 
 def test_a_contact_of_a_closed_mechanism_has_the_compliance_of_its_inertia():
-    """At rest, a contact yields by 1e-4 of the velocity that its impulse in a step would cause.
+    """A contact at rest yields at 1e-4 of the velocity that its impulse per step would cause.
 
-    The crank is pressed against a stop by a torque. The inertia is that of the whole linkage.
+    A torque presses the crank against a stop. The inertia is that of the whole linkage.
     """
     robot, q = four_bar()
     robot = robot.with_gravity((0.0, 0.0, 0.0))
@@ -81,7 +81,7 @@ def test_a_contact_of_a_closed_mechanism_has_the_compliance_of_its_inertia():
 
 
 def ball_on_plate(mass=0.5, radius=0.05):
-    """A Stewart platform and a ball, which touches the top of its plate."""
+    """Return a Stewart platform with a ball, their contact pair, and the ball's height."""
     source = chasles.robots.stewart().model.source
     ball = LinkData("ball", sphere_of(mass, radius))
     free = JointData("ball", "free", "base", "ball")
@@ -100,7 +100,7 @@ def sphere_of(mass, radius):
 
 
 def extensions(R):
-    """Extensions of the six legs that turn the plate by R about its center."""
+    """Return the extensions of the six legs that rotate the plate by R about its center."""
     found = []
     for k in range(6):
         turn, side = 2.0 * np.pi * (k // 2) / 3.0, 1.0 if k % 2 else -1.0
@@ -112,7 +112,7 @@ def extensions(R):
 
 
 def test_a_ball_rolls_on_a_stewart_platform():
-    """Legs hold the plate; the ball rolls down it with 5/7 g sin(tilt)."""
+    """The legs hold the plate, and the ball rolls down with 5/7 g sin(tilt)."""
     tilt = 0.1
     robot, pair, high = ball_on_plate()
     R = np.array([[np.cos(tilt), 0, np.sin(tilt)], [0, 1, 0], [-np.sin(tilt), 0, np.cos(tilt)]])

@@ -1,4 +1,4 @@
-"""Pairs of extended bodies: rates by differences, patches by hand, gaps that do not jump."""
+"""Pairs of extended bodies: rates by finite differences, known patches, continuous gaps."""
 
 import math
 from itertools import product
@@ -20,7 +20,7 @@ STONE = 0.2 * np.random.default_rng(3).normal(size=(14, 3))
 
 
 def shapes(frame: str) -> dict[str, object]:
-    """One of each kind, off the centre of its frame."""
+    """One shape of each kind, displaced from the origin of its frame."""
     return {
         "capsule": contact.Capsule(frame, 0.1, (0.0, 0.05, 0.3), (0.1, 0.0, -0.2)),
         "box": contact.Box(frame, (0.3, 0.5, 0.4), (0.05, 0.0, 0.02)),
@@ -37,7 +37,10 @@ def pair(names: tuple[str, str]):
 
 
 def scattered(rng: np.random.Generator, least: float = 0.4, most: float = 0.9) -> np.ndarray:
-    """A position with the upper body around the lower one, some metres apart."""
+    """Configuration with the upper body `least` to `most` meters from the lower one.
+
+    The direction is random.
+    """
     q = TWO.random(rng)
     way = rng.normal(size=3)
     q[4:7] = rng.uniform(least, most) * way / np.linalg.norm(way)
@@ -46,7 +49,7 @@ def scattered(rng: np.random.Generator, least: float = 0.4, most: float = 0.9) -
 
 
 def distance(q: np.ndarray, names: tuple[str, str]) -> float:
-    """What coal says by itself."""
+    """Return the distance that coal computes."""
     upper, lower = (
         _placed(shape, carrier(TWO.mechanism, q, np.zeros(12), shape.frame))
         for shape in pair(names)
@@ -92,7 +95,7 @@ def test_rates_of_two_moving_bodies_by_finite_differences(names: tuple[str, str]
 
 @pytest.mark.parametrize("names", PAIRS[1:], ids="-".join)
 def test_the_least_gap_is_coals_distance(names: tuple[str, str]) -> None:
-    """Apart and in a little penetration, to coal's own accuracy; its normal points the same way."""
+    """The gap agrees within coal's accuracy, for bodies apart and bodies that overlap slightly."""
     rng, deep = np.random.default_rng(6), 0
     for _ in range(30):
         q = scattered(rng, 0.25, 0.7)
@@ -123,7 +126,7 @@ def test_the_two_ways_round_are_one_contact() -> None:
 
 
 def level(x: float, y: float, z: float, yaw: float = 0.0) -> np.ndarray:
-    """The upper body over the lower one, which is at the origin."""
+    """Configuration with the upper body above the lower one, which is at the origin."""
     return np.array([*turned(yaw, (0.0, 0.0, 1.0)), x, y, z, 1.0, 0, 0, 0, 0, 0, 0])
 
 
@@ -132,7 +135,7 @@ SQUARE = contact.Box("upper", (1.0, 1.0, 0.2)), contact.Box("lower", (1.0, 1.0, 
 
 @pytest.mark.parametrize("gap", [0.05, 0.0, -1e-6])
 def test_patches_of_two_boxes(gap: float) -> None:
-    """Equal squares: the same corners, a rectangle where they overlap, an octagon when turned."""
+    """Equal squares touch at all corners, in a rectangle if shifted, in an octagon if rotated."""
     inner = math.sqrt(0.5) - 0.5
     octagon = [p for s in (-0.5, 0.5) for r in (-inner, inner) for p in ((s, r), (r, s))]
     half, part = (-0.5, 0.5), (-0.2, 0.5)
@@ -151,8 +154,11 @@ def test_patches_of_two_boxes(gap: float) -> None:
 
 
 def test_lines_and_discs_on_a_box() -> None:
-    """An edge, a lying cylinder and a capsule touch by two points; a standing cylinder by its rim
-    and by the part of it that is over the box."""
+    """An edge, a lying cylinder and a capsule touch at two points.
+
+    A standing cylinder touches at its rim. If the cylinder overhangs the box, it touches only above
+    the box.
+    """
     table = contact.Box("lower", (2.0, 0.4, 0.2))
     edge = np.array([*turned(0.25 * math.pi, (1.0, 0, 0)), 0, 0, 0.1 + 0.2 * math.sqrt(0.5)])
     q = np.concatenate([edge, level(0, 0, 0)[7:]])
@@ -174,8 +180,11 @@ def test_lines_and_discs_on_a_box() -> None:
 
 
 def test_capsules_and_balls_in_closed_form() -> None:
-    """Crossed at a right angle the axes are as far apart as they are high; parallel ones touch in
-    a line; a capsule without much length is a ball."""
+    """Gaps of capsules agree with closed forms.
+
+    The gap of crossed capsules is the distance of their axes minus their radii. Parallel capsules
+    touch along a line. A very short capsule is a ball.
+    """
     under = contact.Capsule("lower", 0.1, (-0.5, 0.0, 0.0), (0.5, 0.0, 0.0))
     over = contact.Capsule("upper", 0.05, (-0.3, 0.0, 0.0), (0.3, 0.0, 0.0))
     (c,) = contact.contact_points(TWO, level(0.1, 0, 0.4, 0.5 * math.pi), np.zeros(12), over, under)
@@ -199,8 +208,10 @@ def test_capsules_and_balls_in_closed_form() -> None:
 
 
 def test_a_stack_carries_its_weight() -> None:
-    """A box on a box on the ground: below act both weights; pushed beside the middle, the pressure
-    moves by the moment over the weight."""
+    """A box rests on a box on the ground, which carries both weights.
+
+    A moment on the upper box displaces the center of pressure by the moment divided by the weight.
+    """
     size = (0.4, 0.3, 0.2)
     robot = free(body(1.0, (0.3, 0.2, 0.4), "upper"), body(2.0, (0.5, 0.4, 0.6), "lower"))
     upper, lower = (contact.Box(name, size) for name in ("upper", "lower"))
@@ -222,8 +233,11 @@ def test_a_stack_carries_its_weight() -> None:
 
 
 def test_the_least_gap_does_not_jump_where_features_change() -> None:
-    """A box slides over a table's edge, tips and falls: points come and go (geometric loss), and
-    the least gap changes no faster than the fastest of its points moves."""
+    """The least gap changes no faster than the fastest point moves.
+
+    A box or cylinder slides over a table's edge, tips and falls, and points come and go (geometric
+    loss).
+    """
     table = contact.Box("lower", (1.0, 1.0, 0.2))
     for shape in (
         contact.Box("upper", (0.3, 0.2, 0.2)),

@@ -20,7 +20,7 @@ TOP = contact.Plane()
 
 
 def rest(robot: chasles.Robot, *position: float) -> tuple[np.ndarray, ...]:
-    """A free body at a place, upright and still, without joint forces."""
+    """Return the state of an upright free body at rest, and zero generalized forces."""
     return np.array([1.0, 0.0, 0.0, 0.0, *position]), np.zeros(robot.nv), np.zeros(robot.nv)
 
 
@@ -28,7 +28,7 @@ def rest(robot: chasles.Robot, *position: float) -> tuple[np.ndarray, ...]:
 
 
 def test_one_contact_of_a_body_by_inspection() -> None:
-    """A rod hit at its end: lambda = max(0, -d/M) (Eq 11.10), and the LCP says the same."""
+    """The force of one contact is lambda = max(0, -d/M) (Eq 11.10), which the LCP also gives."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         A = rng.normal(size=(6, 10))
@@ -44,7 +44,7 @@ def test_one_contact_of_a_body_by_inspection() -> None:
 
 
 def test_a_body_alone_and_as_a_robot() -> None:
-    """The spatial equation of one body and the robot's equation give the same force."""
+    """The spatial equation of one body and the robot's equation give the same M and d."""
     robot = block(3.0, (0.4, 0.2, 0.6))
     rng = np.random.default_rng(1)
     q, qd = np.array([*turned(0.4), 0.1, 0.2, 0.3]), rng.normal(size=6)
@@ -65,9 +65,10 @@ def test_a_body_alone_and_as_a_robot() -> None:
 
 
 def test_a_disc_in_a_slot_is_stuck_exactly_when_it_narrows() -> None:
-    """Example 11.1: opposite normals, M = [[m, -m], [-m, m]], no solution iff d1 + d2 < 0.
+    """Example 11.1: a disc between two walls has M = [[1, -1], [-1, 1]] / m.
 
-    A wall of curvature k makes the centre's path one of radius 1/k - r.
+    There is no solution if and only if d1 + d2 < 0, that is, if the slot narrows. On a wall of
+    curvature k, the center's path has the radius 1/k - r.
     """
     pytest.importorskip("daqp", reason="quadratic programs need the extra contact")
     rng, flip, radius = np.random.default_rng(2), np.array([1.0, 1.0, -1.0]), 0.3
@@ -100,7 +101,7 @@ def test_a_disc_in_a_slot_is_stuck_exactly_when_it_narrows() -> None:
 
 
 def wall(bend: float, depth: float) -> contact.Ground:
-    """A trough of curvature `bend` along x."""
+    """Ground of curvature `bend` along x, whose height at x = 0 is -depth."""
     return contact.Ground(lambda x, y: 0.5 * bend * x * x - depth)
 
 
@@ -108,7 +109,7 @@ def wall(bend: float, depth: float) -> contact.Ground:
 
 
 def test_a_table_on_four_legs_carries_its_weight() -> None:
-    """M is singular; qdd = 0, and the forces balance weight and moment."""
+    """M is singular, qdd is zero, and the forces balance weight and moment."""
     robot = block(5.0, (1.0, 0.6, 0.2))
     q, qd, tau = rest(robot, 0.0, 0.0, 0.1)
     tau[0] = 2.0  # N m about x
@@ -124,7 +125,7 @@ def test_a_table_on_four_legs_carries_its_weight() -> None:
 
 
 def test_two_bodies_push_each_other() -> None:
-    """A ball of mass m on one of mass M that is pushed up: both rise with F/(m + M) - g."""
+    """A ball rests on another ball that is pushed up; both rise with F/(m + M) - g."""
     upper, lower = (body(m, (0.1, 0.1, 0.1), name) for m, name in ((1.5, "upper"), (2.5, "lower")))
     robot = free(upper, lower)
     q = np.array([1.0, 0, 0, 0, 0, 0, 0.5, 1.0, 0, 0, 0, 0, 0, 0])
@@ -139,7 +140,7 @@ def test_two_bodies_push_each_other() -> None:
 
 
 def test_a_ball_that_runs_over_a_hill_takes_off() -> None:
-    """It stays on a hill of radius R while v^2 < g (R + r); then d > 0 and nothing holds it."""
+    """The ball stays on a hill of radius R if v^2 < g (R + r), and otherwise takes off."""
     robot, hill = ball(1.0, 0.2), contact.Sphere(None, 2.0)
     q, qd, tau = rest(robot, 0.0, 0.0, 2.2)
     for part in (0.5, 0.99, 1.01, 2.0):
@@ -151,12 +152,12 @@ def test_a_ball_that_runs_over_a_hill_takes_off() -> None:
 
 
 def test_contact_on_the_independent_coordinates_of_a_loop() -> None:
-    """A four-bar in motion whose coupler meets a wall: what the wall does, a wrench does too."""
+    """The coupler of a moving four-bar meets a wall, which acts like an equal wrench."""
     robot = chasles.robots.four_bar(1.0, 0.5, 0.9, 0.8)
     q = robot.assemble([0.9])
     qd = robot.complete(q, [1.3])
     v = robot.frame_velocity(q, qd, frame="coupler", at=(0.4, 0.0, 0.0))[3:]
-    normal = v / np.linalg.norm(v)  # T' qdd + bias is the rate of n.v, whatever n.v is
+    normal = v / np.linalg.norm(v)  # T' qdd + bias is the rate of n.v for any n.v
     start = robot.forward_kinematics(q, frame="coupler") @ [0.4, 0.0, 0.0, 1.0]
     wall = contact.Plane(None, tuple(normal), tuple(start[:3]))
     point = contact.Point("coupler", (0.4, 0.0, 0.0))
@@ -176,7 +177,7 @@ def test_contact_on_the_independent_coordinates_of_a_loop() -> None:
 
 
 def test_a_joint_rests_on_its_limit() -> None:
-    """A rod held by its lower limit: the limit bears m g l/2 cos(q), until it is lifted."""
+    """The limit carries the moment m g l/2 cos(q) of a rod until the rod is lifted."""
     arm = chasles.robots.planar(1)
     source = arm.model.source
     bounded = tuple(replace(j, limits=Limits(-0.3, 0.5)) for j in source.joints)
@@ -207,7 +208,10 @@ def test_the_four_states_of_a_constraint() -> None:
 
 
 def problems(count: int):
-    """Boxes on their four corners under random loads, some of them with a corner in the air."""
+    """Yield problems of a box on its four corners under random loads.
+
+    Some of the loads lift a corner.
+    """
     robot = block(5.0, (1.0, 0.6, 0.2))
     rng = np.random.default_rng(3)
     q, qd, _ = rest(robot, 0.0, 0.0, 0.1)
@@ -218,7 +222,7 @@ def problems(count: int):
 
 
 def test_active_contacts_are_enough() -> None:
-    """Holding a basis of the normals gives the motion of the whole problem (table 11.1)."""
+    """Contacts at a basis of the normals give the motion of the whole problem (table 11.1)."""
     sizes = set()
     for problem in problems(60):
         motion = contact.solve(problem)
@@ -234,7 +238,7 @@ def test_active_contacts_are_enough() -> None:
 
 
 def test_a_degenerate_set_is_supplemented() -> None:
-    """Pulled up with exactly its weight a table touches everywhere without a force."""
+    """A table that is lifted with exactly its weight touches on all corners without a force."""
     robot = block(5.0, (1.0, 0.6, 0.2))
     q, qd, tau = rest(robot, 0.0, 0.0, 0.1)
     tau[5] = 5.0 * GRAVITY
@@ -251,7 +255,7 @@ def test_a_degenerate_set_is_supplemented() -> None:
 
 
 def test_the_procedure_follows_a_load_that_lifts_a_corner() -> None:
-    """A moment grows until the left feet let go: at m g b/2, where their force passes zero."""
+    """A growing moment lifts the left feet at m g b/2, where their force becomes zero."""
     robot = block(5.0, (1.0, 0.6, 0.2))
     q, qd, tau = rest(robot, 0.0, 0.0, 0.1)
     corners = contact.contact_points(robot, q, qd, contact.Box("body", (1.0, 0.6, 0.2)), TOP)
@@ -275,7 +279,7 @@ def test_the_procedure_follows_a_load_that_lifts_a_corner() -> None:
     sets = contact.new_sets(problem, motion)
     right = {k for k, c in enumerate(low) if c.point[0] > 0.0}
     assert set(sets.current) == right
-    inertia = 5.0 * (1.0 + 0.04) / 12.0 + 5.0 * 0.25  # the centre rises, and does not slide
+    inertia = 5.0 * (1.0 + 0.04) / 12.0 + 5.0 * 0.25  # the center rises without sliding
     assert motion.qdd[1] == pytest.approx(0.2 * limit / inertia)
 
 
@@ -296,7 +300,7 @@ def test_events_name_gains_and_losses() -> None:
 
 
 def test_a_problem_of_other_equations() -> None:
-    """Directions may be anything: a bead on a wire between two stops."""
+    """Constraints need not be contacts: a joint is held between two stops."""
     robot, still = chasles.robots.planar(1), np.zeros((2, 1))
     axes, J = np.zeros((2, 3, 3)), np.array([[[1.0]], [[-1.0]]])
     moves = Moves(np.zeros(2), axes, still, J, still, np.full(2, np.inf))

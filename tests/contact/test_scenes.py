@@ -1,4 +1,4 @@
-"""Scenes with known outcomes at 2 ms by the compiled time-stepping integrator."""
+"""Scenes with known outcomes, in steps of 2 ms by the compiled time-stepping integrator."""
 
 import itertools
 import math
@@ -56,7 +56,7 @@ def test_a_stack_stands_for_ten_seconds(tmp_path, masses):
 
 @pytest.mark.parametrize(("mu", "stands"), [(0.4, True), (0.1, False)])
 def test_two_cards_lean_on_each_other_if_friction_is_half_the_tangent(tmp_path, mu, stands):
-    """A card at an angle to the vertical needs mu >= tan(angle) / 2 on the ground."""
+    """A card inclined to the vertical needs mu >= tan(angle) / 2 on the ground."""
     edges, angle = (0.004, 0.1, 0.2), 0.35  # tan / 2 = 0.18
     robot = loaded(tmp_path, brick("left", 0.05, edges) + brick("right", 0.05, edges))
     law = contact.Rigid(friction=mu)
@@ -76,7 +76,7 @@ def test_two_cards_lean_on_each_other_if_friction_is_half_the_tangent(tmp_path, 
 
 
 def cradle(tmp_path, masses, gap, **law):
-    """Balls of 4 cm in a row, which slide along it without gravity."""
+    """Return balls of diameter 4 cm on a line without gravity, and the pairs of neighbors."""
     radius = 0.02
     ball = "<body name='b{k}' pos='{x} 0 0'><joint type='slide' axis='1 0 0'/>{i}</body>"
     inertial = "<inertial pos='0 0 0' mass='{m}' diaginertia='1e-5 1e-5 1e-5'/>"
@@ -94,13 +94,13 @@ def test_a_cradle_with_gaps_passes_the_blow_on(tmp_path):
     robot, pairs = cradle(tmp_path, [0.1] * n, gap, restitution=1.0)
     run = stepped(robot, np.zeros(n), pairs, 0.1, np.array([1.0, 0, 0, 0, 0]))
     assert np.allclose(run.qd[-1], [0, 0, 0, 0, 1], atol=1e-3)
-    # All pass one gap; the last goes on with the blow's speed after 4 gaps at 1 m/s.
+    # Each ball crosses one gap. The last ball moves at 1 m/s after 4 gaps have been crossed.
     assert run.q[-1, -1] == pytest.approx(0.1 - 4 * gap, rel=0.01)
 
 
 @pytest.mark.parametrize("struck", [1, 2, 4])
 def test_a_cradle_of_touching_balls_passes_the_blow_on_in_sequence(tmp_path, struck):
-    """As many balls leave as arrive; solved together, impacts would move all of them."""
+    """Equal numbers of balls arrive and leave; impacts solved together would move all balls."""
     n = 5
     law = {"restitution": 1.0, "friction": 0.3}
     robot, pairs = cradle(tmp_path, [0.1] * n, 0.0, sequence=True, **law)
@@ -108,7 +108,7 @@ def test_a_cradle_of_touching_balls_passes_the_blow_on_in_sequence(tmp_path, str
     q = np.array([-0.0127] * struck + [0.0] * (n - struck))
     run = stepped(robot, q, pairs, 0.1, start)
     assert np.allclose(run.qd[-1], start[::-1], atol=1e-3)
-    # The time of the impact within its step counts.
+    # The time of the impact within its step is taken into account.
     assert run.q[-1, -1] == pytest.approx(0.1 - 0.0127, rel=5e-4)
     assert run.unsolved == 0
     robot, pairs = cradle(tmp_path, [0.1] * n, 0.0, **law)
@@ -118,7 +118,7 @@ def test_a_cradle_of_touching_balls_passes_the_blow_on_in_sequence(tmp_path, str
 
 @pytest.mark.parametrize("restitution", [0.6, 1.0])
 def test_unequal_touching_balls_move_as_after_sequential_impacts(tmp_path, restitution):
-    """Momentum is conserved, and velocities are those of `contact.impact`."""
+    """Momentum is conserved, and the velocities agree with `contact.impact`."""
     masses = [0.1, 0.4, 0.05, 0.2]
     robot, pairs = cradle(tmp_path, masses, 0.0, restitution=restitution, sequence=True)
     q, qd = np.array([-0.01, 0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
@@ -133,24 +133,24 @@ def test_unequal_touching_balls_move_as_after_sequential_impacts(tmp_path, resti
 @pytest.mark.parametrize("mu", [0.5, 1.5, 3.0])
 @pytest.mark.parametrize("angle", [0.4, 0.8, 1.2])
 def test_painleves_rod_does_not_fail(tmp_path, mu, angle):
-    """A rod that slides on its end with friction above 4/3 has states without rigid motion."""
+    """A rod sliding on its end with mu > 4/3 has states without a rigid contact solution."""
     robot = loaded(tmp_path, brick("rod", 1.0, (1.0, 0.01, 0.01)))
     pair = contact.Pair(contact.Point("rod", (0.5, 0.0, 0.0)), contact.Plane(),
                         contact.Rigid(friction=mu))  # fmt: skip
     turned = [math.cos(angle / 2), 0.0, math.sin(angle / 2), 0.0]
     q = np.array([*turned, 0.0, 0.0, 0.5 * math.sin(angle)])
-    slide = 5.0 * np.array([math.cos(angle), 0.0, math.sin(angle)])  # along x in the rod's axes
+    slide = 5.0 * np.array([math.cos(angle), 0.0, math.sin(angle)])  # along the world's x
     for sign in (1.0, -1.0):
         run = stepped(robot, q, [pair], 0.5, np.concatenate([np.zeros(3), sign * slide]))
         energy = robot.kinetic_energy(run.q, run.qd) + robot.potential_energy(run.q)
         assert np.isfinite(run.qd).all()
-        assert energy.max() <= energy[0]  # overlap that a turning end leaves is released later
+        assert energy.max() <= energy[0]  # overlap of a rotating end is released later
         assert -run.touching.gaps.min() < 1e-3
         assert run.excess < 1e-9
 
 
 def test_a_stack_with_offsets_stands_for_ten_seconds(tmp_path):
-    """Each box is shifted, and turned about the vertical, against the one below it."""
+    """Each box is shifted, and rotated about the vertical, relative to the box below it."""
     edges, n, shift, turn = (0.2, 0.2, 0.1), 6, 0.02, 0.4
     robot = loaded(tmp_path, "".join(brick(f"b{k}", 1.0, edges) for k in range(n)))
     law = contact.Rigid(friction=0.6)
@@ -173,7 +173,10 @@ PITCH = 0.02
 
 
 def dominoes(tmp_path, n):
-    """A row of dominoes that turn about their lower front edges, and cannot fall backwards."""
+    """Return dominoes that rotate about their lower front edges, and two lists of contact pairs.
+
+    The dominoes cannot fall backwards.
+    """
     center = np.array([-0.5 * DOMINO[0], 0.0, 0.5 * DOMINO[2]])
     joint = "<joint type='hinge' axis='0 1 0' limited='true' range='0 1.5'/>"
     rows = (
@@ -195,7 +198,7 @@ def dominoes(tmp_path, n):
 
 
 def speed_of_row(run, first):
-    """Speed with which dominoes begin to fall: each is counted when it has turned by 0.05 rad."""
+    """Return the speed at which dominoes start to fall, counted at an angle of 0.05 rad."""
     n = run.q.shape[1]
     times = []
     for angle in run.q.T:
@@ -210,7 +213,7 @@ def test_a_row_of_dominoes_falls_with_the_speed_of_the_event_driven_simulation(t
     start = np.zeros(8), np.array([6.0, *[0.0] * 7])
     known = robot.simulate(*start, duration=0.4, dt=0.0005, contacts=corners, limits=True)
     expected = speed_of_row(known, 2)
-    steps = (0.002, 0.1), (0.0005, 0.02)  # dt in s, relative error
+    steps = (0.002, 0.1), (0.0005, 0.02)  # dt (s), relative tolerance
     for pairs, (dt, tolerance) in itertools.product((corners, faces), steps):
         run = stepped(robot, start[0], pairs, 0.4, start[1], dt=dt, limits=True)
         assert speed_of_row(run, 2) == pytest.approx(expected, rel=tolerance)
@@ -227,7 +230,7 @@ def test_free_dominoes_fall(tmp_path):
     pairs += [contact.Pair(b, a, law) for a, b in itertools.pairwise(boxes)]
     q = np.concatenate([[1, 0, 0, 0, k * PITCH, 0, 0.5 * DOMINO[2]] for k in range(n)])
     qd = np.zeros(6 * n)
-    arm = np.array([-0.5 * DOMINO[0], 0.0, 0.5 * DOMINO[2]])  # from the lower front edge
+    arm = np.array([-0.5 * DOMINO[0], 0.0, 0.5 * DOMINO[2]])  # relative to the lower front edge
     qd[1], qd[3:6] = 6.0, np.cross([0.0, 6.0, 0.0], arm)
     run = stepped(robot, q, pairs, 0.6, qd)
     turned = run.q[-1].reshape(n, 7)

@@ -1,4 +1,4 @@
-"""Cylinders and convex meshes: nearest points against other shapes, and how they stand and roll."""
+"""Cylinders and convex meshes: nearest points, standing, rolling and impacts."""
 
 import math
 
@@ -16,17 +16,17 @@ from chasles.motion.steps.scene import Scene
 
 RADIUS, HALF = 0.2, 0.3
 UPRIGHT = contact.Cylinder("body", RADIUS, (0.0, 0.0, -HALF), (0.0, 0.0, HALF))
-ACROSS = 2.0 * RADIUS**2 / 4.0 + HALF**2 / 3.0  # of 2 kg, about an axis across
-CAN = free(body(2.0, (0.5 * ACROSS * 2.0, 0.5 * ACROSS * 2.0, RADIUS**2)))
+ACROSS = 2.0 * (RADIUS**2 / 4.0 + HALF**2 / 3.0)  # transverse moment of inertia for 2 kg
+CAN = free(body(2.0, (ACROSS, ACROSS, RADIUS**2)))
 
 
 def box_points(size: tuple[float, float, float]) -> np.ndarray:
     corners = np.array(np.meshgrid(*[(-0.5 * s, 0.5 * s) for s in size])).reshape(3, -1).T
-    return np.vstack([corners, 0.3 * corners])  # the inner ones do not matter
+    return np.vstack([corners, 0.3 * corners])  # the inner points are not vertices
 
 
 def test_a_mesh_of_a_box_is_the_box() -> None:
-    """Outside and inside, with the rates: a box has closed forms of its own."""
+    """Nearest points and rates agree with the closed forms of a box, outside and inside."""
     rng = np.random.default_rng(0)
     size = (0.4, 0.6, 0.3)
     mesh, box = contact.ConvexMesh(None, box_points(size)), contact.Box(None, size)
@@ -38,7 +38,7 @@ def test_a_mesh_of_a_box_is_the_box() -> None:
 
 
 def test_the_nearest_point_of_a_cylinder_is_nearest() -> None:
-    """Against a search over the solid; from inside it is the least way out."""
+    """The distance agrees with a search over the solid; inside, it is the shortest way out."""
     rng = np.random.default_rng(1)
     solid = contact.Cylinder(None, 0.3, (0.1, 0.0, -0.2), (0.2, 0.3, 0.4))
     start, along = np.array(solid.start), np.subtract(solid.end, solid.start)
@@ -76,7 +76,10 @@ def placed(angle: float, height: float) -> np.ndarray:
 
 @pytest.mark.parametrize("angle", [0.0, 1e-4, 0.4, 1.2, 0.5 * math.pi])
 def test_the_lowest_points_of_a_cylinder(angle: float) -> None:
-    """Height of the axis less HALF cos and RADIUS sin; a disc, a point, or a line touches."""
+    """The lowest point is HALF cos + RADIUS sin below the center.
+
+    A disc, a point or a line touches.
+    """
     low = HALF * math.cos(angle) + RADIUS * math.sin(angle)
     q, qd = placed(angle, low), np.zeros(6)
     found = contact.contact_points(CAN, q, qd, UPRIGHT, contact.Plane())
@@ -93,7 +96,7 @@ def test_the_lowest_points_of_a_cylinder(angle: float) -> None:
 
 
 def test_a_cylinder_stands_until_it_is_pushed_over() -> None:
-    """On a disc that is a polygon: it tips where the moment exceeds weight times the polygon's."""
+    """The cylinder stands on a polygon, and tips if the moment exceeds weight times reach."""
     q, qd = placed(0.0, HALF), np.zeros(6)
     found = contact.contact_points(CAN, q, qd, UPRIGHT, contact.Plane())
     touching = contact.minimal([c for c in found if c.gap < 1e-9])
@@ -107,7 +110,10 @@ def test_a_cylinder_stands_until_it_is_pushed_over() -> None:
 
 
 def test_a_cylinder_rolls_down_a_slope() -> None:
-    """Two points of a line that moves along the body: 2/3 g sin(angle), and m v^2/r nowhere."""
+    """The cylinder touches at two moving points, and rolls with 2/3 g sin(angle).
+
+    The motion of the points along the body adds no term m v^2/r.
+    """
     pytest.importorskip("clarabel", reason="cones need the extra contact")
     angle, speed = 0.4, 1.5
     normal = np.array([0.0, -math.sin(angle), math.cos(angle)])
@@ -130,7 +136,7 @@ def test_a_cylinder_rolls_down_a_slope() -> None:
 
 
 def prism(sides: int, radius: float) -> contact.ConvexMesh:
-    """A wheel of a polygon along y, a corner straight below."""
+    """Wheel about y with a polygonal cross-section and a vertex straight below its center."""
     angles = 2.0 * np.pi / sides * np.arange(sides)
     ring = radius * np.stack([np.sin(angles), np.zeros(sides), -np.cos(angles)], axis=-1)
     side = np.array([0.0, 0.1, 0.0])
@@ -139,15 +145,17 @@ def prism(sides: int, radius: float) -> contact.ConvexMesh:
 
 @pytest.mark.parametrize("sides", [6, 12, 48])
 def test_polyhedra_roll_with_spurious_impacts(sides: int) -> None:
-    """A wheel of polygons loses speed at each corner (McGeer 1990's rimless wheel); a round one
-    touches all the time with no impact."""
+    """A polygonal wheel loses speed at each corner (rimless wheel, McGeer 1990).
+
+    A round wheel keeps touching without impacts.
+    """
     pytest.importorskip("clarabel", reason="cones need the extra contact")
     mass, radius, spin = 2.0, 0.3, 2.0
     moment = 0.4 * mass * radius**2
     robot = free(body(mass, (moment, moment, moment)))
     step = 2.0 * np.pi / sides
     height = radius * math.cos(0.5 * step)
-    q = np.array([*turned(0.5 * step), 0.0, 0.0, height])  # on a side; turns about the last corner
+    q = np.array([*turned(0.5 * step), 0.0, 0.0, height])  # on a side; rotates about a corner
     pose = robot.forward_kinematics(q, frame="body")[:3, :3]
     arm = np.array([radius * math.sin(0.5 * step), 0.0, height])
     qd = np.array([0.0, spin, 0.0, *(pose.T @ np.cross([0.0, spin, 0.0], arm))])
@@ -184,7 +192,7 @@ def test_bad_shapes_are_refused(make, words: str) -> None:
 
 
 def test_points_of_a_motion_compare_only_the_corners_that_are_lowest(monkeypatch) -> None:
-    """The same bits as with every corner, from a program of a fraction of the size."""
+    """The points are bitwise identical to those from all corners, with a much smaller program."""
     rng = np.random.default_rng(5)
     around = rng.normal(size=(150, 3))
     around /= np.linalg.norm(around, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Slots that pairs share: the motion of separate slots, overflow, and a robot of many shapes."""
+"""Shared contact slots: the motion of separate slots, overflow, and a robot of many shapes."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -36,7 +36,7 @@ def pairs(shared, torsion=0.0):
 
 
 def dropped(robot, given, duration=0.3):
-    """Balls in a heap: two side by side, and two that fall into the gap between them."""
+    """Simulate a heap: two balls side by side, and two that fall into the gap between them."""
     q = np.array([[-0.055, 0.05, 0.0], [0.055, 0.051, 0.0], [-0.02, 0.16, 0.0], [0.03, 0.25, 0.0]])
     qd = np.tile([0.0, 0.0, 3.0], BALLS)
     options = {"duration": duration, "dt": 0.002, "integrator": "time-stepping"}
@@ -45,7 +45,7 @@ def dropped(robot, given, duration=0.3):
 
 @pytest.mark.parametrize("torsion", [0.0, 0.01])
 def test_shared_slots_give_the_motion_of_separate_ones(balls, torsion):
-    """The same equations in another order: rounding, which impacts enlarge."""
+    """The order of the equations differs, and impacts amplify the difference in rounding."""
     alone, shared = (dropped(balls, pairs(slots, torsion)) for slots in (0, 3))
     touching = np.sum(alone.touching.gaps[:, BALLS:] <= 1e-6, axis=-1)
     assert 2 <= touching.max() <= 3
@@ -75,13 +75,13 @@ def test_the_shapes_of_a_humanoid_do_not_pass_through_each_other():
         q, np.zeros(robot.nv), duration=1.2, dt=0.002, limits=True, dissipation=True,
         contacts=[pair for pair in given if not pair.shared], integrator="time-stepping",
     )  # fmt: skip
-    # Depths of the own shapes at the recorded states, by the distance of their axes.
+    # Overlaps of the robot's shapes at the recorded states, from the distances of their axes.
     assert depth(robot, own, lone.q[::20]) > 0.02
     assert depth(robot, own, run.q[::20]) < depth(robot, own, run.q[:1]) + 1e-3
 
 
 def depth(robot, given, q):
-    """The largest overlap of spheres and capsules in some states."""
+    """Return the largest overlap of spheres and capsules in the given states."""
     worst = 0.0
     for at in q:
         places = {f: robot.forward_kinematics(at, frame=f) for p in given for f in p.frames}
@@ -97,7 +97,7 @@ def axis(T, shape):
 
 
 def between(one, other):
-    """The distance of two segments, by their closest of many points."""
+    """Return the distance of two segments, from many points on each."""
     s = np.linspace(0.0, 1.0, 60)[:, None]
     a, b = (np.asarray(x[0]) * (1.0 - s) + np.asarray(x[1]) * s for x in (one, other))
     return np.min(np.linalg.norm(a[:, None] - b[None], axis=-1))

@@ -1,4 +1,4 @@
-"""Soft contact against exact solutions: impacts, rest, creep, sticking and slipping, energy."""
+"""Soft contact agrees with exact solutions: impacts, rest, creep, sticking, slipping, energy."""
 
 import math
 from collections.abc import Callable
@@ -39,7 +39,7 @@ PLACES = {"plane": 1, "space": 2}
 
 
 def samples(law: SoftContact, n: int) -> tuple[np.ndarray, ...]:
-    """States (with the body on the surface in half of them), gaps, rates, slips."""
+    """Return states, gaps, gap rates and slips; in half of them, the body is on the surface."""
     rng = np.random.default_rng(0)
     state = rng.normal(scale=0.01, size=(law.states, n))
     normal = law.normal.states
@@ -52,7 +52,7 @@ def samples(law: SoftContact, n: int) -> tuple[np.ndarray, ...]:
 
 
 def program(law: SoftContact) -> Program:
-    """A law traced on symbols."""
+    """Return the program of a law traced on symbols."""
     sizes = {"state": law.states, "gap": 1, "rate": 1, "slip": law.tangents}
     inputs = [Variable(name, (size,)) for name, size in sizes.items()]
     arena = Arena(RULES)
@@ -63,7 +63,7 @@ def program(law: SoftContact) -> Program:
     return Program.from_outputs("law", inputs, outputs)
 
 
-# One law for numbers, arrays and symbols ------------------------------------------------------
+# Numbers, arrays and symbols ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -122,12 +122,12 @@ def test_a_surface_is_a_damped_oscillator_until_it_is_left_and_then_decays() -> 
         close(run.y[:2, k], exact(t), 1e-8)
         close(run.y[2, k], exact(t)[0], 1e-8)
     p, pd = exact(leave)
-    close(pd, -pace * p, 1e-12)  # no force is left
+    close(pd, -pace * p, 1e-12)  # the force is zero
     close(run.y[:, 2], [p + 0.05 * pd, pd, p * math.exp(-pace * 0.05)], 1e-6)
 
 
 def test_steps_without_a_differential_equation_come_to_the_same_motion() -> None:
-    """`advanced` in short steps against the surface's own equation, over several touches."""
+    """`advanced` in short steps agrees with the differential equation over several touches."""
     m, g, law = 1.0, 9.81, SoftSurface(2000.0, 5.0)
 
     def right(t: float, y: np.ndarray) -> list[float]:
@@ -163,7 +163,7 @@ def test_what_rests_is_carried(name: str) -> None:
 
 
 def test_a_standard_solid_creeps_and_relaxes() -> None:
-    """Under a constant force z follows K and D alone; at a constant gap the force falls."""
+    """z depends only on K and D under a constant force; the force decreases at a constant gap."""
     law, t = StandardSolid(9000.0, 4000.0, 30.0), 0.004
     force = 12.0
     run = solve_ivp(
@@ -180,12 +180,15 @@ def test_a_standard_solid_creeps_and_relaxes() -> None:
     found, _ = law.response([z], gap, 0.0)
     expected = -gap * (lasting + (9000.0 - lasting) * math.exp(-both / 30.0 * t))
     close(found, expected, 1e-12)
-    assert law.response([0.0], gap, -5.0)[0] == -9000.0 * gap  # a fast blow meets one spring
+    assert law.response([0.0], gap, -5.0)[0] == -9000.0 * gap  # a fast blow compresses one spring
     close(law.advanced([-0.001], 0.0, 1.0, t), [-0.001 * math.exp(-4000.0 / 30.0 * t)], 1e-12)
 
 
 def test_an_impact_on_a_standard_solid() -> None:
-    """Against the exponential of the linear equation, until the body leaves; energy only falls."""
+    """The motion agrees with the matrix exponential until the body leaves.
+
+    Energy never increases.
+    """
     m, v, law = 2.0, 0.7, StandardSolid(9000.0, 4000.0, 30.0)
     A = np.array(
         [
@@ -218,7 +221,7 @@ def test_an_impact_on_a_standard_solid() -> None:
 
 
 def test_a_stiff_standard_solid_is_a_soft_surface() -> None:
-    """Up to the time that its spring takes, D/K_s."""
+    """The laws agree to the accuracy of the series spring's time constant, D/K_s."""
     m, v, found = 2.0, 0.7, []
     for law in (StandardSolid(1e7, 4000.0, 30.0), SoftSurface(4000.0, 30.0)):
         run = solve_ivp(
@@ -260,7 +263,7 @@ def test_two_surfaces_of_one_pace_are_one() -> None:
 
 
 def test_two_surfaces_held_together_creep_to_the_share_of_their_springs() -> None:
-    """z1 goes to p K2/(K1 + K2), with the rate (K1 + K2)/(D1 + D2)."""
+    """z1 tends to p K2/(K1 + K2) at the rate (K1 + K2)/(D1 + D2)."""
     a, b, p = SoftSurface(300.0, 40.0), SoftSurface(900.0, 10.0), -0.02
     law = TwoSoftSurfaces(a, b)
     start = [0.8 * p, 0.2 * p]
@@ -277,7 +280,7 @@ def test_two_surfaces_held_together_creep_to_the_share_of_their_springs() -> Non
 
 
 def rebound(law: NormalLaw, m: float, v: float) -> float:
-    """The part of its speed with which a mass leaves a law without states."""
+    """Return rebound speed divided by impact speed, for a law without states."""
 
     def left(t: float, y: np.ndarray) -> float:
         return float(y[0])
@@ -297,14 +300,17 @@ def rebound(law: NormalLaw, m: float, v: float) -> float:
 @pytest.mark.parametrize("exponent", [1.0, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize("v", [0.1, 2.0])
 def test_hunt_crossley_restitution_in_closed_form(exponent: float, v: float) -> None:
-    """v - log(1 + a v)/a is the same before and after, whatever K, n and the mass."""
+    """v - log(1 + a v)/a is the same before and after the impact, for any K, n and mass."""
     a = 0.4
     e = brentq(lambda e: v - math.log1p(a * v) / a + e * v + math.log1p(-a * e * v) / a, 1e-3, 1.0)
     close(rebound(HuntCrossley(4e4, a, exponent), 0.7, v), e, 1e-7)
 
 
 def test_azad_featherstone_loss_in_closed_form() -> None:
-    """To first order 2 D times the integral of d^(1/2) v(d), and so as v^(1/5)."""
+    """The loss of energy is, to first order, 2 D times the integral of d^(1/2) v(d).
+
+    The relative loss of speed therefore grows as v^(1/5).
+    """
     K, D, m = 3e4, 2.0, 0.5
     found = []
     for v in (0.05, 0.05 * 32.0):
@@ -323,7 +329,7 @@ def test_azad_featherstone_loss_in_closed_form() -> None:
 
 
 def test_friction_in_the_plane_is_clipped() -> None:
-    """Eq 11.79 as it stands."""
+    """Forces and rates agree with Eq 11.79."""
     rng = np.random.default_rng(1)
     for x, v, normal in rng.normal(size=(200, 3)) * (0.01, 0.5, 20.0):
         normal = abs(normal)
@@ -349,7 +355,7 @@ def test_friction_in_space_is_a_cone_that_knows_no_axes() -> None:
 
 
 def test_dragged_at_constant_speed_it_sticks_then_slips() -> None:
-    """x = v t until K x + D v = mu N; from there K x tends to mu N as exp(-K t/D)."""
+    """x = v t until K x + D v = mu N; then K x tends to mu N as exp(-K t/D)."""
     v, normal = 0.02, 10.0
     K, D, bound = FRICTION.stiffness, FRICTION.damping, 0.6 * normal
     start = (bound - D * v) / (K * v)
@@ -384,7 +390,7 @@ def test_a_thrown_block_slides_as_far_as_coulomb_says() -> None:
 
 @pytest.mark.parametrize("name", NORMAL)
 def test_no_law_creates_energy(name: str) -> None:
-    """What springs gain is never more than what the bodies give, for any state and motion."""
+    """Springs never gain more power than the bodies supply, for any state and motion."""
     law = SoftContact(NORMAL[name], FRICTION)
     state, gap, rate, slip = samples(law, 5000)
     forces, rates = law.response(list(state), gap, rate, list(slip))
@@ -396,14 +402,14 @@ def test_no_law_creates_energy(name: str) -> None:
         for sign in (1.0, -1.0)
     ]  # fmt: skip
     gained = (moved[0] - moved[1]) / (2.0 * h)
-    real = gap >= state[: law.normal.states].sum(axis=0) - 1e-12  # no body within its surface
+    real = gap >= state[: law.normal.states].sum(axis=0) - 1e-12  # not below the surface
     possible = real if law.normal.states else np.ones_like(real)
     scale = np.abs(given) + np.abs(gained) + 1e-3
     assert np.all((gained - given)[possible] <= 1e-6 * scale[possible])
 
 
 def test_bodies_lose_energy_step_by_step() -> None:
-    """A tumbling point mass over ground, integrated: energy with the springs' own never grows."""
+    """The energy of a point mass and of its contact springs never grows during its motion."""
     m, g = 0.8, 9.81
     law = SoftContact(SoftSurface(3000.0, 12.0), FRICTION)
 
@@ -420,7 +426,7 @@ def test_bodies_lose_energy_step_by_step() -> None:
     assert energy[-1] < 0.5 * energy[0]
 
 
-# The door ---------------------------------------------------------------------------------------
+# Invalid input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

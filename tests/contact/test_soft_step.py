@@ -1,6 +1,7 @@
-"""Soft contact in compiled steps and in simulations: closed forms, momentum, energy, the quadruped.
+"""Soft contact in compiled steps and simulations: closed forms, momentum, energy, a quadruped.
 
-The geometry is checked against `contact_points`, whose rates `test_geometry` has by differences.
+The geometry is compared with `contact_points`. `test_geometry` compares the rates of
+`contact_points` with finite differences.
 """
 
 import math
@@ -48,7 +49,7 @@ def law_name(law: contact.SoftContact) -> str:
 
 
 def sliding_mass(mass: float = 1.5) -> chasles.Robot:
-    """A body that moves along x and z and does not turn."""
+    """Robot with a mass that moves along x and z, and does not rotate."""
     slide = JointData("x", "prismatic", None, "carriage", axis=Vector.of(1.0, 0.0, 0.0))
     lift = JointData("z", "prismatic", "carriage", "body", axis=Vector.of(0.0, 0.0, 1.0))
     links = body(0.0, (0.0, 0.0, 0.0), "carriage"), body(mass, (0.1, 0.1, 0.1))
@@ -62,7 +63,7 @@ POINT = contact.Pair(contact.Point("body"), contact.Plane(), SURFACE)
 
 
 def overlapping() -> tuple[np.ndarray, np.ndarray]:
-    """Random motions of two bodies near each other."""
+    """Random configurations and velocities of two bodies near each other."""
     q, qd, _ = states(30)
     q[:, 4:7] *= 0.3
     q[:, 6] -= 0.1
@@ -71,7 +72,7 @@ def overlapping() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("shapes", SOFT, ids=lambda p: "-".join(type(s).__name__ for s in p))
 def test_traced_contacts_are_those_of_arrays(shapes: Any) -> None:
-    """Gaps and forces on expressions; the slip by the Jacobians of the contact."""
+    """Gaps and forces on expressions agree with arrays; Jacobians of the contact give the slip."""
     law = contact.SoftContact(contact.HuntCrossley(1e3, 0.1, exponent=1.0))
     sticky = contact.SoftContact(law.normal, contact.SoftFriction(1e6, 1.0, 1.0))
     q, qd = overlapping()
@@ -96,7 +97,7 @@ def test_traced_contacts_are_those_of_arrays(shapes: Any) -> None:
 
 @pytest.mark.parametrize("shapes", SOFT, ids=lambda p: "-".join(type(s).__name__ for s in p))
 def test_action_is_reaction(shapes: Any) -> None:
-    """The wrenches on both bodies cancel about the world's origin, where both can move."""
+    """The wrenches on two moving bodies cancel about the world's origin."""
     contacts = Contacts(TWO.model, (contact.Pair(*shapes, SURFACE),))
     arena = Arena(RULES)
     for q, qd in zip(*overlapping(), strict=True):
@@ -116,7 +117,7 @@ def test_action_is_reaction(shapes: Any) -> None:
 
 
 def test_balls_that_begin_in_one_place_are_counted() -> None:
-    """Frames at the world's origin, where the two centres coincide and there is no normal."""
+    """The frames are at the world's origin, so the centers coincide and no normal exists."""
     pair = contact.Pair(contact.Sphere("upper", 0.1), contact.Sphere("lower", 0.1), SURFACE)
     assert Contacts(TWO.model, (pair,)).states == SURFACE.states
 
@@ -131,14 +132,14 @@ def test_two_bodies_keep_their_momentum() -> None:
     assert motion.touching is not None
     assert np.abs(motion.touching.forces).max() > 10.0
     momentum = robot.momentum(motion.q, motion.qd, at="world")
-    close(momentum, np.broadcast_to(momentum[0], momentum.shape), 1e-4)  # the method's own error
+    close(momentum, np.broadcast_to(momentum[0], momentum.shape), 1e-4)  # integration error
 
 
 # Closed forms ----------------------------------------------------------------------------------
 
 
 def on_springs(t: float) -> np.ndarray:
-    """x, z, xd, zd of the sliding mass that rests on the ground by its springs, from a push."""
+    """Return x, z, xd, zd of the sliding mass on its contact springs at time t after a push."""
     m, K, D = 1.5, 4000.0, 40.0
     A = np.zeros((4, 4))
     A[:2, 2:] = np.eye(2)
@@ -150,7 +151,10 @@ def on_springs(t: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("method", "order"), [("euler", 1), ("semi-implicit", 1), ("rk4", 4)])
 def test_spring_and_damper_that_keep_touching(method: str, order: int) -> None:
-    """Sideways and downward at once: the order of a step with its surface and its friction."""
+    """The error of a mass pushed sideways and down has the order of the integrator.
+
+    The error includes those of surface and friction states.
+    """
     robot = sliding_mass()
     start = on_springs(0.0)
     z = [start[1], 0.0, 0.0]
@@ -208,13 +212,13 @@ def test_a_surface_left_alone_recovers(method: str) -> None:
     assert not motion.touching.forces.any()
     paces = np.array([4000.0 / 40.0, 2e4 / 60.0, 2e4 / 60.0])
     right = np.array([-2e-3, 1e-3, -1e-3]) * np.exp(-paces * motion.t[:, None])
-    tolerance = {1: 1e-12, 2: 1e-2, 3: 1e-3, 4: 1e-3}  # closed form at first order; K h/D = 1/3
+    tolerance = {1: 1e-12, 2: 1e-2, 3: 1e-3, 4: 1e-3}  # order 1 uses the closed form; K h/D = 1/3
     close(motion.touching.states, right, tolerance[STEPS[method].order])
 
 
 @pytest.mark.parametrize("law", LAWS, ids=law_name)
 def test_a_dropped_ball_comes_to_rest(law: contact.SoftContact) -> None:
-    """It carries its weight, at the depth where the springs do."""
+    """The ground carries the ball's weight at the depth where the springs balance it."""
     robot = ball(2.0, 0.3)
     q = robot.neutral()
     q[6] = 0.35
@@ -232,7 +236,7 @@ def test_a_dropped_ball_comes_to_rest(law: contact.SoftContact) -> None:
 
 @pytest.mark.parametrize(("angle", "slips"), [(0.4, False), (0.55, True)])
 def test_a_block_on_an_incline(angle: float, slips: bool) -> None:
-    """Above arctan(mu) = 0.4636 it slips by g (sin - mu cos); below it hangs in its springs."""
+    """The block slips with g (sin - mu cos) above arctan(mu) = 0.4636; below, springs hold it."""
     robot = block(2.0, (0.4, 0.3, 0.2))
     slope = contact.Plane(None, (math.sin(angle), 0.0, math.cos(angle)))
     pair = contact.Pair(contact.Box("body", (0.4, 0.3, 0.2)), slope, SURFACE)
@@ -256,7 +260,7 @@ def test_a_block_on_an_incline(angle: float, slips: bool) -> None:
 
 
 def energy(robot: chasles.Robot, pair: contact.Pair, motion: chasles.Trajectory) -> np.ndarray:
-    """What moves, what is lifted, what springs hold."""
+    """Return the sum of kinetic energy, potential energy and energy of the contact springs."""
     assert motion.touching is not None
     held = np.zeros(len(motion.t))
     size = pair.law.states
@@ -268,7 +272,10 @@ def energy(robot: chasles.Robot, pair: contact.Pair, motion: chasles.Trajectory)
 
 @pytest.mark.parametrize("law", LAWS, ids=law_name)
 def test_energy_is_never_gained(law: contact.SoftContact) -> None:
-    """A capsule that bounces and turns; what is allowed is the error of steps with a touch."""
+    """A capsule bounces and rotates.
+
+    The tolerance covers the integration error of steps in which contact starts.
+    """
     robot = block(2.0, (0.4, 0.3, 0.2))
     rod = contact.Capsule("body", 0.1, (-0.2, 0.0, 0.0), (0.2, 0.0, 0.0))
     pair = contact.Pair(rod, contact.Plane(), law)
@@ -285,7 +292,7 @@ def test_energy_is_never_gained(law: contact.SoftContact) -> None:
 
 @pytest.mark.parametrize("method", STEPS)
 def test_a_motion_goes_on_from_its_contact_states(method: str) -> None:
-    """Bit for bit, and alone as in a batch."""
+    """Continued rollouts are bitwise identical, and a batch member equals a single rollout."""
     robot = ball(2.0, 0.3)
     surface = HILLS if method == "semi-implicit" else contact.Plane()
     pair = contact.Pair(contact.Sphere("body", 0.3), surface, SURFACE)
@@ -318,9 +325,9 @@ def test_a_motion_goes_on_from_its_contact_states(method: str) -> None:
     ids=lambda x: x if isinstance(x, str) else law_name(x),
 )
 def test_integrators_agree(integrator: str, law: contact.SoftContact) -> None:
-    """A batch bounces and rolls, beside a fine rollout.
+    """A batch that bounces and rolls agrees with a fine rollout.
 
-    The first touch comes within a step, and that is of first order whatever the method.
+    Contact starts within a step, which gives an error of first order for any integrator.
     """
     robot = ball(2.0, 0.3)
     pair = contact.Pair(contact.Sphere("body", 0.3), contact.Plane(), law)
@@ -338,7 +345,7 @@ def test_integrators_agree(integrator: str, law: contact.SoftContact) -> None:
 
 
 def test_stiff_ground_is_for_implicit_steps() -> None:
-    """K = 1e8 N/m under 2 kg in steps of 5 ms: rates of 7000 1/s."""
+    """Implicit steps of 5 ms are stable at K = 1e8 N/m under 2 kg, with rates of 7000 1/s."""
     robot = ball(2.0, 0.3)
     law = contact.SoftContact(contact.SoftSurface(1e8, 1e5), contact.SoftFriction(0.5, 1e8, 1e5))
     pair = contact.Pair(contact.Sphere("body", 0.3), contact.Plane(), law)
@@ -377,11 +384,11 @@ def test_events_see_positions_alone() -> None:
 
 
 def test_a_closed_loop_on_soft_ground() -> None:
-    """A four-bar linkage falls until its coupler is caught: forces hold it, and energy falls."""
+    """Contact forces catch the coupler of a falling four-bar linkage, and energy decreases."""
     robot = four_bar()
     q = robot.assemble([0.9])
     law = contact.SoftContact(contact.HuntCrossley(2e4, 2.0))
-    ground = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, -0.05, 0.0))  # its gravity is along -y
+    ground = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, -0.05, 0.0))  # gravity is along -y
     pair = contact.Pair(contact.Point("coupler"), ground, law)
     motion = chasles.simulate(
         robot, q, np.zeros(robot.nv), duration=0.5, dt=1e-3, contacts=[pair], every=5
@@ -401,7 +408,10 @@ GROUND = contact.SoftContact(contact.SoftSurface(2e4, 400.0), contact.SoftFricti
 
 
 def test_a_quadruped_lands_on_its_feet() -> None:
-    """Dropped from 0.3 m with legs on springs; after 10 s the ground carries its weight."""
+    """A quadruped with springs in its legs is dropped from 0.3 m.
+
+    After 10 s, the ground carries its weight.
+    """
     robot = quadruped()
     stance = robot.neutral()
     stance[7:] = np.tile([0.0, 0.8, -1.6], 4)
@@ -421,10 +431,10 @@ def test_a_quadruped_lands_on_its_feet() -> None:
     assert (each[:, 2] > 0.1 * weight).all()
     assert (np.hypot(each[:, 0], each[:, 1]) < 0.8 * each[:, 2]).all()
     assert motion.touching.gaps[0] == pytest.approx(0.3)
-    assert motion.q[-1, 6] == pytest.approx(0.3, abs=0.05)  # the trunk, on bent legs
+    assert motion.q[-1, 6] == pytest.approx(0.3, abs=0.05)  # height of the trunk on bent legs
 
 
-# What is refused -------------------------------------------------------------------------------
+# Invalid input ---------------------------------------------------------------------------------
 
 
 def test_what_is_refused() -> None:

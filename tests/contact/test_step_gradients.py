@@ -1,4 +1,4 @@
-"""Gradients of time steps with contact: central differences, closed forms, array libraries."""
+"""Gradients of time steps with contact agree with central differences and closed forms."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +20,11 @@ DT = 0.002
 STEPPING = {"integrator": "time-stepping"}
 
 EXACT = 1e-12
-"""Residual to which the steps of the differences are solved; 1e-6 would be noise in them."""
+"""Residual of steps that are differenced; a residual of 1e-6 would make differences noisy."""
 
 
 class Steps:
-    """Steps of a scene that are solved to rounding, and their adjoint."""
+    """Steps of a scene, solved to rounding, and their adjoint."""
 
     def __init__(
         self, robot: chasles.Robot, scene: Scene, control: Any = None, m: int = 0, *free: str
@@ -52,13 +52,13 @@ class Steps:
         return [rows[n] for n in states], [rows[n][:, None] for n in self.names if n not in states]
 
     def __call__(self, steps: int, **given: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict]:
-        """States after some steps, and statistics, of a batch."""
+        """Return q, qd and statistics of a batch after the given number of steps."""
         states, controls = self._inputs(given)
         self._loop(states, controls, [], steps, 1, 1)
         return states[0], states[1], dict(zip(STATISTICS, states[-1].T, strict=True))
 
     def pulled(self, by_q: Any, by_qd: Any, **given: np.ndarray) -> dict[str, np.ndarray]:
-        """Covectors before one step of one state."""
+        """Return the covectors before one step of a single state."""
         states, controls = self._inputs({n: a[None] for n, a in given.items()})
         bars = [np.zeros((1, self.robot.nv)) for _ in self.moving]
         bars += [np.zeros((1, self.sizes[n])) for n in self.sums]
@@ -122,7 +122,7 @@ def brick(tmp_path_factory: pytest.TempPathFactory) -> Steps:
     ids=["flight", "sliding", "sticking", "landing"],
 )
 def test_a_box(brick: Steps, height: float, speed: Any, spin: Any, acting: bool) -> None:
-    """Flight, sliding while it spins, rest in a slight overlap, and a landing with all corners."""
+    """A box flies, slides while it spins, rests in a slight overlap, or lands on all corners."""
     q = np.array([1.0, 0.0, 0.0, 0.0, 0.1, 0.2, height])
     tau = np.array([0.01, -0.02, 0.03, 0.5, -0.3, 0.2])
     effort = check(brick, q=q, qd=np.array([*spin, *speed]), tau=tau, tolerance=3e-6)
@@ -147,7 +147,7 @@ def ball(tmp_path_factory: pytest.TempPathFactory) -> chasles.Robot:
     ids=["sliding, turning and rolling friction", "rest", "compliant", "rebound"],
 )
 def test_a_ball(ball: chasles.Robot, law: Any, height: float, qd: Any) -> None:
-    """Friction moments, compliant ground, and restitution with the time of impact."""
+    """Laws have friction moments, compliance, or restitution with the time of impact."""
     pair = contact.Pair(contact.Sphere("ball", 0.1), contact.Plane(), law)
     steps = Steps(ball, Scene(ball.model, (pair,)))
     q = np.array([0.8, 0.6, 0.0, 0.0, 0.0, 0.0, height])
@@ -174,7 +174,10 @@ def test_limits_and_dry_friction_of_joints(tmp_path: Path) -> None:
 
 
 def stance(robot: chasles.Robot) -> np.ndarray:
-    """Legs bent, and feet slightly in the ground: at a gap of zero there is a kink."""
+    """Return a configuration with bent legs, and feet slightly in the ground.
+
+    Gradients have a kink at a gap of zero.
+    """
     q = robot.neutral()
     q[7:] = np.tile([0.0, 0.8, -1.6], 4)
     feet = [f for f in robot.frames if f.endswith("_foot")]
@@ -190,7 +193,7 @@ def feet(robot: chasles.Robot, friction: float) -> tuple[contact.Pair, ...]:
 
 @pytest.mark.parametrize("slides", [False, True])
 def test_a_quadruped_with_a_controller_and_its_parameters(slides: bool) -> None:
-    """On four feet that stick, or slide; gains are parameters and enter the step implicitly."""
+    """Four feet stick or slide; the gains are parameters and enter the step implicitly."""
     robot, rng = chasles.robots.quadruped(), np.random.default_rng(2)
     target = stance(robot)[7:]
 
@@ -208,7 +211,7 @@ def test_a_quadruped_with_a_controller_and_its_parameters(slides: bool) -> None:
 
 
 def test_many_steps_of_a_sliding_box(brick: Steps) -> None:
-    """The gradient of a rollout, beside differences of steps that are solved to rounding."""
+    """The gradient of a rollout agrees with differences of steps solved to rounding."""
     robot, n, h = brick.robot, 60, 1e-6
     q, qd = np.array([1.0, 0, 0, 0, 0, 0, 0.025]), np.array([0.0, 0, 2.0, 1.0, 0.3, 0])
     rng = np.random.default_rng(5)
@@ -230,7 +233,7 @@ def test_many_steps_of_a_sliding_box(brick: Steps) -> None:
 
 
 def test_batches_threads_and_rows_of_torques(brick: Steps) -> None:
-    """Members of a batch have the gradients that they have alone, to the bit."""
+    """Gradients of batch members are bitwise identical to those of single rollouts."""
     robot, rng = brick.robot, np.random.default_rng(6)
     q = np.tile([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025], (70, 1))
     qd, tau = rng.normal(size=(70, 6)) * [0, 0, 3, 1, 1, 0], 0.1 * rng.normal(size=(70, 9, 6))
@@ -248,7 +251,7 @@ def test_batches_threads_and_rows_of_torques(brick: Steps) -> None:
 
 
 def test_a_box_that_slides_to_rest_has_the_closed_form(brick: Steps) -> None:
-    """Its way v^2 / (2 mu g) has the derivative v / (mu g) to 1 % at 2 ms."""
+    """The sliding distance v^2 / (2 mu g) has the derivative v / (mu g), to 1 % at 2 ms."""
     robot, speed = brick.robot, 1.0
     q, qd = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025]), np.array([0.0, 0, 0, speed, 0, 0])
     options = {"dt": DT, "steps": 150, "every": 150, "contacts": "file"}
@@ -277,7 +280,7 @@ def test_refusals(brick: Steps) -> None:
 def looped(
     robot: chasles.Robot, q: np.ndarray, pairs: Any, *stops: Any, dry: bool = False
 ) -> Steps:
-    """Steps of a robot with loops, whose independent coordinates suit q."""
+    """Return steps of a robot with loops; its independent coordinates are chosen for q."""
     model = chosen(robot, q)
     return Steps(robot, Scene(model, tuple(pairs), stops, dry, bool(stops)))
 
@@ -287,7 +290,7 @@ def check_along_loops(
 ) -> dict:
     """Compare a gradient with differences along states that satisfy the loops.
 
-    place: function of the coordinates y that returns a closed q.
+    The function `place` returns the configuration q with closed loops for the coordinates y.
     """
     robot, rng, h = steps.robot, np.random.default_rng(4), 1e-5
     by_q, by_qd = rng.normal(size=(2, robot.nv))
@@ -343,7 +346,7 @@ def test_a_four_bar_whose_foot_lands_lifts_or_rests(turning: float, acting: bool
 
 
 def test_a_four_bar_with_restitution_limits_and_dry_friction() -> None:
-    """A rebound at its time of impact; a rocker that presses against its limit, with friction."""
+    """A foot rebounds at its time of impact; a rocker presses against its limit, with friction."""
     robot = chasles.robots.four_bar().with_parameters({"crank.friction": 0.01})
     start = robot.assemble([0.6], robot.neutral())
     foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
@@ -353,7 +356,7 @@ def test_a_four_bar_with_restitution_limits_and_dry_friction() -> None:
     steps = looped(robot, start, [pair])
     place, down = (lambda y: robot.assemble(y, start)), -2.0 * rise
     effort = check_along_loops(steps, np.array([0.6]), np.array([down]), place, np.zeros(3), 1e-5)
-    assert effort["work"][0] > 1e-3  # at the velocities of the rebound
+    assert effort["work"][0] > 1e-3  # the work includes the rebound
     stop = (2, 2, -10.0, float(start[2]) - 1e-4)
     pressed = looped(robot, start, [], stop, dry=True)
     toward = np.sign(robot.complete(start, [1.0])[2])
@@ -364,7 +367,7 @@ def test_a_four_bar_with_restitution_limits_and_dry_friction() -> None:
 
 
 def test_many_steps_with_a_loop() -> None:
-    """The gradient of 80 steps that land and slide, beside differences of rollouts."""
+    """The gradient of 80 steps that land and slide agrees with differences of rollouts."""
     robot = chasles.robots.four_bar()
     start = robot.assemble([0.6], robot.neutral())
     foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
@@ -398,7 +401,7 @@ def test_many_steps_with_a_loop() -> None:
 
 
 def test_a_ball_on_a_stewart_platform() -> None:
-    """Loops through ball joints; the ball slides on the plate."""
+    """The loops contain ball joints, and a ball slides on the plate."""
     robot, pair, high = ball_on_plate()
     start = robot.assemble(np.r_[extensions(np.eye(3)), np.zeros(6)], robot.neutral())
     at = robot.position_slice("ball").start + 4
@@ -423,7 +426,7 @@ def test_a_ball_on_a_stewart_platform() -> None:
 
 
 def values(robot: chasles.Robot, *names: str, **others: Any) -> np.ndarray:
-    """Values of parameters as the step takes them; others: those of contacts."""
+    """Return the parameters in the order of the step; `others` are parameters of contacts."""
     return np.concatenate([*(robot.parameter(n).ravel() for n in names), *others.values()])
 
 
@@ -443,7 +446,7 @@ def test_mass_inertia_gravity_and_friction_of_a_box(brick: Steps, height: float,
     q, tau = np.array([1.0, 0, 0, 0, 0.1, 0.2, height]), np.array([0.01, 0.02, 0, 0.5, -0.3, 0.2])
     given = values(robot, *names, friction=[0.5])
     given[1:4] += [0.01, -0.02, 0.005]
-    given[-2] += 1.0  # gravity along z and then friction are last
+    given[-2] += 1.0  # the last entries are gravity along z and friction
     rest = {"tau": tau, "model_parameters": given, "tolerance": 3e-6}
     check(steps, q=q, qd=np.array(qd, dtype=float), **rest)
 
@@ -472,7 +475,10 @@ ARM = """<mujoco><compiler angle="radian"/><worldbody>
 
 
 def test_parameters_of_joints(tmp_path: Path) -> None:
-    """Limits, sticking and sliding joints; friction, damping, stiffness, armature, placement."""
+    """Gradients by friction, damping, stiffness, armature, placement and mass are correct.
+
+    One joint is at its limit, one sticks, and one slides.
+    """
     robot = file(tmp_path, ARM)
     names = [f"{joint}.friction" for joint in "bc"] + ["a.damping", "c.damping", "d.armature"]
     names += ["a.armature", "d.stiffness", "b.stiffness", "c.placement", "three.mass"]
@@ -507,7 +513,7 @@ def test_parameters_of_a_robot_with_a_loop() -> None:
 
 
 def test_motions_with_parameters_are_those_of_other_robots(brick: Steps) -> None:
-    """Members of a batch move as robots with these parameters; shared slots keep their friction."""
+    """Batch members move like robots with the same parameters, also with shared slots."""
     robot, mass, mu = brick.robot, np.array([0.5, 2.0]), np.array([[0.2], [0.7]])
     q, qd = np.array([1.0, 0, 0, 0, 0, 0, 0.025]), np.array([0.0, 0, 2.0, 1.0, 0.3, 0])
     options = {"dt": DT, "steps": 60, "tau": 0.1 * np.arange(6.0), **STEPPING}
@@ -525,7 +531,7 @@ def test_motions_with_parameters_are_those_of_other_robots(brick: Steps) -> None
 
 
 def test_the_way_of_a_sliding_box_by_friction_and_mass(brick: Steps) -> None:
-    """Its way v^2 / (2 mu g) has the derivative -v^2 / (2 mu^2 g), and none by mass."""
+    """The distance v^2 / (2 mu g) has the derivative -v^2 / (2 mu^2 g) by mu, and 0 by mass."""
     robot, mu = brick.robot, np.array([[0.3], [0.5], [0.8]])
     q, qd = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025]), np.array([0.0, 0, 0, 1.0, 0, 0])
     options = {"dt": DT, "steps": 250, "every": 250, "contacts": "file", **STEPPING}

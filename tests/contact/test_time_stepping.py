@@ -1,4 +1,4 @@
-"""Closed forms of contact at 2 ms by the compiled time-stepping integrator."""
+"""Closed forms of contact, in steps of 2 ms by the compiled time-stepping integrator."""
 
 import itertools
 import math
@@ -17,8 +17,8 @@ from chasles.motion.steps.stepping import EFFORT, ROUGH, STATISTICS
 DT = 0.002
 
 
-def boxes(*rows, free=True):
-    """A robot of free bodies: (name, mass, principal moments)."""
+def boxes(*rows):
+    """Return the MJCF text of free bodies, given as (name, mass, principal moments)."""
     text = "".join(
         f'<body name="{name}"><freejoint name="{name}_free"/>'
         f'<inertial pos="0 0 0" mass="{m}" diaginertia="{a} {b} {c}"/></body>'
@@ -54,7 +54,7 @@ def stepped(robot, q, pairs, duration, qd=None, dt=DT, **more):
 
 
 def slid(robot, mu, angle):
-    """Speed down a slope after half a second, and the highest lowest corner."""
+    """Return the speed down a slope after 0.5 s, and the largest gap of the lowest corner."""
     edges = (0.2, 0.1, 0.05)
     made = robot(("brick", 1.0, brick_moments(1.0, edges)))
     n = (-math.sin(angle), 0.0, math.cos(angle))
@@ -74,9 +74,9 @@ def test_a_brick_sticks_below_the_angle_of_friction_and_slides_above_it(robot):
     for mu, angle in ((0.5, 1.05 * math.atan(0.5)), (1.5, 1.2)):
         speed, lifted = slid(robot, mu, angle)
         expected = 9.81 * (math.sin(angle) - mu * math.cos(angle)) * 0.5
-        # Friction is consistent to 0.3 % of the weight: 0.46 % of this small acceleration.
+        # The small acceleration is a difference of large forces, so its relative error is larger.
         assert speed == pytest.approx(expected, rel=1e-2)
-        assert lifted < 1e-6  # no gliding
+        assert lifted < 1e-6  # the brick does not lift off
 
 
 def test_a_ball_that_slides_begins_to_roll_with_five_sevenths_of_its_speed(robot):
@@ -90,7 +90,7 @@ def test_a_ball_that_slides_begins_to_roll_with_five_sevenths_of_its_speed(robot
 
 
 def world_velocity(run, k):
-    """Linear and angular velocity of a free body along the world's axes."""
+    """Return the linear and angular velocity of a free body along the world's axes."""
     w, x, y, z = run.q[k, :4]
     R = np.array(
         [
@@ -155,13 +155,13 @@ def test_batches_have_the_bits_of_single_motions(robot):
         one = stepped(made, q[k], [pair], 0.6, qd[k], every=50)
         assert np.array_equal(whole.q[k], one.q)
         assert np.array_equal(whole.qd[k], one.qd)
-    for n in (2, 3, 9):  # the last tile has few states
+    for n in (2, 3, 9):  # the last tile is incomplete
         some = stepped(made, q[:n], [pair], 0.6, qd[:n], every=50)
         assert np.array_equal(some.q, whole.q[:n])
 
 
 def pushed(robot, **more):
-    """Slide a brick that is pushed sideways, so that the direction of its friction turns."""
+    """Simulate a sliding brick that is pushed sideways, so that its friction changes direction."""
     edges = (0.2, 0.1, 0.05)
     made = robot(("brick", 1.0, brick_moments(1.0, edges)))
     law = contact.Rigid(friction=0.3)
@@ -178,7 +178,7 @@ def test_the_motion_goes_on_from_its_end_with_the_same_bits(robot):
 
 
 def test_the_load_of_the_previous_step_predicts_friction_that_turns(robot):
-    """Steps on their own, which do not know it, need more iterations for the same result."""
+    """Single steps lack the load of the previous step, and need more iterations."""
     whole = pushed(robot)
     alone = pushed(robot, q=whole.q[:-1], qd=whole.qd[:-1], duration=DT)
     assert whole.qd[-1, 4] > 0.1
@@ -226,13 +226,13 @@ def test_a_joint_stops_at_its_limit_and_dry_friction_holds_it(tmp_path):
     run = robot.simulate([0.0], [0.0], duration=2.0, dt=0.005, contacts="file")
     assert run.q[-1, 0] == pytest.approx(0.5, abs=1e-5)
     assert abs(run.qd[-1, 0]) < 1e-6
-    light = robot.with_gravity((0.0, 0.0, -0.5))  # 0.15 N m, less than friction
+    light = robot.with_gravity((0.0, 0.0, -0.5))  # 0.15 N m, less than the dry friction
     run = light.simulate([0.0], [0.0], duration=2.0, dt=0.005, contacts="file")
     assert abs(run.q[-1, 0]) < 1e-3
 
 
 class Push:
-    """A controller that remembers how often it was called."""
+    """Controller that counts its calls."""
 
     calls = 0
 
@@ -273,7 +273,7 @@ def test_an_asymmetric_body_that_spins_fast_gains_no_energy(robot):
 
 
 def test_parameters_need_a_function_that_takes_them():
-    """They are refused, and do not change the step that later calls share."""
+    """Parameters without such a function are rejected, and do not change the cached step."""
     arm = chasles.robots.planar(2)
     state, rest = np.array([0.3, 0.2]), {"integrator": "time-stepping", "duration": 0.01, "dt": DT}
     for control in ({}, {"tau": np.ones(2)}):
@@ -289,7 +289,10 @@ def test_parameters_need_a_function_that_takes_them():
 
 
 def test_friction_too_small_to_compute_with_is_none(robot):
-    """The same bits as without friction; also for a shape that does not move, at rest exactly."""
+    """Results are bitwise identical to those without friction.
+
+    A fixed shape that is exactly at rest gives finite results.
+    """
     made, tiny = robot(("ball", 1.0, [1e-3] * 3)), 1e-300
     ball, still = contact.Sphere("ball", 0.1), contact.Sphere(None, 0.1, (0.0, 0.0, -0.1))
     for law in (contact.Rigid(tiny), contact.Rigid(0.0, torsion=tiny, rolling=tiny)):
@@ -346,7 +349,7 @@ def test_float32_solves_every_step_of_quadrupeds_with_random_torques():
 
 
 def test_steps_with_fixed_bounds_of_friction_are_counted_apart():
-    """Late iterations fix the bounds of friction; the last one ends a step that is not solved."""
+    """Late iterations fix the bounds of friction, and the last one leaves a step unsolved."""
     robot = chasles.robots.quadruped()
     feet = [f for f in robot.frames if f.endswith("_foot")]
     law = contact.Rigid(0.6)

@@ -1,4 +1,4 @@
-"""Soft contact whose steps are too long says so; motions that converge do not."""
+"""Soft contact with steps that are too long issues a warning; converging motions do not."""
 
 import warnings
 from typing import Any
@@ -33,7 +33,7 @@ HARD = SoftContact(SoftSurface(4e5, 1e3), SoftFriction(0.8, 1e6, 2e3))
 
 
 def hopper() -> chasles.Robot:
-    """A trunk of 5 kg on a thigh and a shank of 1 and 0.4 kg, 0.2 m each."""
+    """Free trunk of 5 kg with a thigh of 1 kg and a shank of 0.4 kg, each 0.2 m long."""
     links = (body(5.0, (0.05, 0.05, 0.05), "trunk"), rod("thigh", 1.0), rod("shank", 0.4))
     below = Transform(Rotation(), Vector.of(0.0, 0.0, -0.2))
     joints = (
@@ -58,7 +58,7 @@ HOPPER, QUADRUPED = hopper(), quadruped()
 
 
 def swing(t: Any, q: Any, qd: Any) -> list[Any]:
-    """Strong motors (up to 100 Nm) that let the leg kick, 30 rad/s."""
+    """Return torques of strong motors (up to 100 Nm) that make the leg kick at 30 rad/s."""
     kick = 0.15 * sin(30.0 * t)
     hip = 200.0 * (0.5 + kick - q[7]) - 2.0 * qd[6]
     knee = 200.0 * (-1.0 - 2.0 * kick - q[8]) - 2.0 * qd[7]
@@ -66,7 +66,7 @@ def swing(t: Any, q: Any, qd: Any) -> list[Any]:
 
 
 def trot(t: Any, q: Any, qd: Any) -> list[Any]:
-    """Motors that lift the legs of a quadruped in turn, 12 rad/s."""
+    """Return torques that lift the legs of a quadruped alternately, at 12 rad/s."""
     tau: list[Any] = [0.0] * 6
     for k in range(12):
         rest, amplitude = ((0.0, 0.0), (0.7, 0.25), (-1.4, -0.4))[k % 3]
@@ -90,7 +90,7 @@ def feet() -> list[str]:
 
 
 def standing() -> np.ndarray:
-    """The quadruped 2 cm above the ground."""
+    """Configuration of the quadruped 2 cm above the ground."""
     q = QUADRUPED.neutral()
     q[7:] = np.tile([0.0, 0.7, -1.4], 4)
     q[6] += 0.04 - min(QUADRUPED.forward_kinematics(q, frame=f)[2, 3] for f in feet())
@@ -106,7 +106,7 @@ def walk(law: SoftContact, dt: float) -> chasles.Trajectory:
 
 
 def bounce(law: SoftContact, dt: float, **options: Any) -> chasles.Trajectory:
-    """A ball that spins falls 0.3 m."""
+    """Simulate a spinning ball that falls 0.3 m."""
     pairs, given = [Pair(Sphere("body", 0.1), Plane(), law)], {"duration": 0.6} | options
     return BALL.simulate(DROP, np.r_[0.0, 5.0, 0, 1.0, 0, 0], dt=dt, contacts=pairs, **given)
 
@@ -114,7 +114,7 @@ def bounce(law: SoftContact, dt: float, **options: Any) -> chasles.Trajectory:
 @pytest.mark.parametrize("move", [hop, walk])
 @pytest.mark.parametrize("law", [MILD, STIFF], ids=["mild", "stiff"])
 def test_motions_that_converge_are_not_suspected(move: Any, law: SoftContact) -> None:
-    """Against steps of a quarter: where the legs are is the same to some millirad."""
+    """Joint positions agree with those of steps a quarter as long, to a few millirad."""
     found, finer = move(law, 2e-4), move(law, 5e-5)
     assert found.unstable == finer.unstable == -1
     assert np.abs(found.q[-1] - finer.q[-1]).max() < 1e-2
@@ -122,7 +122,7 @@ def test_motions_that_converge_are_not_suspected(move: Any, law: SoftContact) ->
 
 @pytest.mark.parametrize(("move", "law"), [(hop, STIFF), (walk, HARD)], ids=["hop", "walk"])
 def test_steps_too_long_for_the_ground_are_suspected(move: Any, law: SoftContact) -> None:
-    """All numbers are finite, and joints are much faster than they are with short steps."""
+    """All values are finite, but joints are much faster than with short steps."""
     words = "simulate: soft contact becomes unstable at step"
     with pytest.warns(RuntimeWarning, match=words) as seen:
         found = move(law, 1e-3)
@@ -137,7 +137,7 @@ def test_steps_too_long_for_the_ground_are_suspected(move: Any, law: SoftContact
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("law", ["spring", "surface"])
 def test_bounces_are_not_suspected(law: str, compiled: bool) -> None:
-    """Elastic and damped, some bounces one after the other."""
+    """Balls on elastic and damped ground bounce several times without a warning."""
     given = {
         "spring": SoftContact(HuntCrossley(1e5, 0.0), SoftFriction(0.5, 1e4, 20.0)),
         "surface": SoftContact(SoftSurface(4e3, 5.0), SoftFriction(0.5, 2e3, 5.0)),
@@ -150,7 +150,7 @@ def test_bounces_are_not_suspected(law: str, compiled: bool) -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])
 def test_a_body_thrown_by_one_step_is_suspected(integrator: str) -> None:
-    """Higher than it fell from, after the only step in which it touched."""
+    """The ball rises higher than its start, after the only step in which it touched."""
     ground = SoftContact(SoftSurface(1e8, 1e3))
     with pytest.warns(RuntimeWarning, match="unstable"):
         found = bounce(ground, 5e-3, integrator=integrator)
@@ -158,7 +158,7 @@ def test_a_body_thrown_by_one_step_is_suspected(integrator: str) -> None:
 
 
 def test_both_drivers_say_the_same() -> None:
-    """On ground without states, where their steps are the same."""
+    """The ground has no states, so the steps of both drivers are equal."""
     law = SoftContact(HuntCrossley(3e8, 0.5))
     found = []
     for compiled in (True, False):
@@ -200,7 +200,7 @@ def test_motions_without_soft_contact_are_not_watched() -> None:
 
 
 def test_a_watch_sees_reversals_only_at_speed() -> None:
-    """Numbers by hand: one point, steps of 1 ms, so that 0.1 m/s is slow."""
+    """Results agree with a hand calculation for one point and steps of 1 ms; 0.1 m/s is slow."""
 
     def first(speeds: Any) -> int:
         watch: Any = [0.0] * watching.size(1)

@@ -1,4 +1,4 @@
-"""Derivatives of programs: forward, reverse, differences and complex steps agree."""
+"""Derivatives of programs: forward and reverse mode, differences and complex steps agree."""
 
 import cmath
 import itertools
@@ -47,7 +47,7 @@ SMOOTH = {
 
 
 def _program(function, sizes, rules=RULES):
-    """A program with inputs x, y, ... of the given sizes; `function` gives a list of outputs."""
+    """Return a program with inputs x, y, ... of the given sizes. `function` returns the outputs."""
     arena = Arena(rules)
     variables = [Variable(name, (n,)) for name, n in sizes.items()]
     symbols = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in variables}
@@ -56,7 +56,7 @@ def _program(function, sizes, rules=RULES):
 
 
 def _complex_steps(program, inputs, name):
-    """The Jacobian by imaginary steps: exact to rounding, for smooth operations only."""
+    """Return the Jacobian by complex steps, which are exact to rounding for smooth operations."""
     columns = []
     for k in range(len(inputs[name])):
         values = []
@@ -91,7 +91,7 @@ def _jacobian(program, inputs, name, mode):
 
 
 def _robot_like(x, y):
-    """Sines of sums, quotients and roots, shared, as dynamics has them."""
+    """Return sums, quotients and roots with common subexpressions, as in dynamics."""
     a, b, c = x
     s, k = sin(a + b), cos(a + b)
     length = sqrt(1.0 + s * s * c * c + y[0] * y[0])
@@ -148,7 +148,7 @@ def _random(recipe):
                 chosen[1] = 1.5 + chosen[1] * chosen[1]
             if name == "sqrt":
                 chosen[0] = 0.5 + chosen[0] * chosen[0]
-            if name == "mul":  # keeps values small: rounding stays far below the tolerance
+            if name == "mul":  # small values keep rounding far below the tolerance
                 chosen[0] = sin(chosen[0])
             built.append(apply(name, *chosen) if name != "div" else chosen[0] / chosen[1])
         return built[-4:]
@@ -265,7 +265,7 @@ def test_product_of_hessian_and_vector():
 
 
 def _norm(x):
-    """A guarded root: select a safe argument first."""
+    """Return a guarded square root, whose argument is replaced by a safe one at zero."""
     t = sum((a * a for a in x), 0.0)
     none = equal(t, 0.0)
     return [select(none, 0.0, sqrt(select(none, 1.0, t)))]
@@ -295,7 +295,7 @@ def test_guarded_functions_have_finite_derivatives_at_the_singularity(function, 
 
 
 def test_select_never_multiplies_by_a_mask():
-    """Forward mode drops the branch that was not taken, even where its slope is infinite."""
+    """Forward mode drops the branch that is not taken, even if its slope is infinite."""
     program = _program(lambda x: [select(less(0.0, x[0]), sqrt(x[0]), x[0] * 3.0)], {"x": 1})
     assert _jacobian(program, {"x": [0.0]}, "x", "forward").tolist() == [[3.0]]
     assert _jacobian(program, {"x": [4.0]}, "x", "forward").tolist() == [[0.25]]
@@ -319,7 +319,7 @@ def test_errors_name_the_input():
 
 
 def test_an_input_name_cannot_appear_twice():
-    """A direction must not be taken for an input that is already there."""
+    """A direction must not have the name of an existing input."""
     program = _program(_robot_like, SIZES)
     with raises("E-EXPR-002", "'d_x'"):
         forward(forward(program, ["x"]), ["x"])
@@ -360,7 +360,7 @@ def test_long_chains_need_no_recursion():
 
 
 def test_reverse_mode_is_cheap_for_one_output():
-    """The gradient costs a small multiple of the function, however many inputs there are."""
+    """The gradient costs a small multiple of the function, for any number of inputs."""
 
     def energy(x):
         total = 0.0
@@ -380,7 +380,7 @@ def test_reverse_mode_is_cheap_for_one_output():
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 @pytest.mark.parametrize("op", ["min", "max"])
 def test_the_slope_of_the_loser_does_not_count(op: str, mode: str) -> None:
-    """sqrt has an infinite slope at 0: a mask would make 0 * inf of it."""
+    """The infinite slope of sqrt at 0 is not multiplied by a mask, which would give 0 * inf."""
     arena = Arena(RULES)
     x = arena.input("x", 0)
     root = arena.build("sqrt", x)

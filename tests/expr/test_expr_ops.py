@@ -1,4 +1,4 @@
-"""Every row of the instruction set: value against NumPy's arithmetic, slopes by differences."""
+"""Operations of the instruction set: values compared with NumPy, derivatives with differences."""
 
 import itertools
 import math
@@ -34,7 +34,7 @@ NUMPY = {
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan)
 
-# Points away from kinks and poles; a new operation needs some of its own.
+# Points away from kinks and poles. Each new operation needs some.
 POINTS: dict[str, list[tuple[float, ...]]] = {
     "add": [(0.3, -1.2), (5.0, 2.0)],
     "sub": [(0.3, -1.2), (5.0, 2.0)],
@@ -56,7 +56,7 @@ POINTS: dict[str, list[tuple[float, ...]]] = {
 
 
 def _slope(value, point, k):
-    """The derivative by the fourth-order central difference."""
+    """Return the derivative by a fourth-order central difference."""
     h = 1e-3 * max(1.0, abs(point[k]))
 
     def at(step):
@@ -89,11 +89,11 @@ def test_value_follows_ieee_and_never_raises(op):
             expected = float(NUMPY[op.name](*map(np.float64, args)))
         if math.isnan(expected):
             assert math.isnan(value), args
-        elif op.name in ("sin", "cos", "atan2"):  # NumPy may use its own polynomials: 2 ulp
+        elif op.name in ("sin", "cos", "atan2"):  # NumPy may use polynomials that differ by 2 ulp
             assert value == pytest.approx(expected, rel=5e-16, abs=0.0), args
         else:
             assert value == expected, args
-            if value == 0.0 and op.name not in ("min", "max"):  # either zero is the smaller one
+            if value == 0.0 and op.name not in ("min", "max"):  # either zero may be returned
                 assert math.copysign(1.0, value) == math.copysign(1.0, expected), args
 
 
@@ -111,7 +111,7 @@ def test_commutes_exactly_if_it_says_so(op):
 
 @pytest.mark.parametrize(
     ("name", "point"),
-    # what passes on an argument has no slopes of its own: a program's derivative does so too
+    # Operations that return one of their arguments have no partials. The next test covers them.
     [(name, point) for name in NAMES if OPS[name].chooses is None for point in POINTS[name]],
 )
 def test_partial_derivatives(name, point):
@@ -132,7 +132,7 @@ def test_derivative_of_a_program_of_one_operation(name, point, mode):
     x, y = Variable("x", (n,)), Variable("y", ())
     program = Program.from_outputs("one", [x], [(y, [result])])
     slopes = interpret(jacobian(program, ["x"], mode=mode), {"x": point})["d_y_d_x"]
-    # The condition of a select is a switch: its derivative is zero wherever it exists.
+    # The derivative by the condition of a select is zero wherever it exists.
     expected = [_slope(OPS[name].value, point, k) for k in range(n)]
     if name == "select":
         expected[0] = 0.0

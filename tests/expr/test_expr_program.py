@@ -1,4 +1,4 @@
-"""Programs: order, text, counts, live values, and running them."""
+"""Programs: order of instructions, text, operation counts, live values and evaluation."""
 
 import copy
 import math
@@ -31,7 +31,7 @@ def _symbols(arena, name, n):
 
 
 def _single(outputs, n=4, rules=RULES):
-    """A program of `x[n]` from a function of symbols."""
+    """Return a program of `x[n]` whose results are `outputs(symbols)`."""
     arena = Arena(rules)
     results = outputs(_symbols(arena, "x", n))
     return Program.from_outputs(
@@ -175,7 +175,7 @@ def test_counts_by_column():
         divisions=1,
         square_roots=1,
         sines_and_cosines=2,
-        negations=count.negations,  # depends on which of a - b and b - a is the node
+        negations=count.negations,  # depends on whether a - b or b - a is the node
         selections=2,
     )
     assert count.flops == 4
@@ -186,7 +186,7 @@ def test_counts_by_column():
 
 
 def _live(program):
-    """The definition: values made before and used after some moment between two instructions."""
+    """Return the maximum number of values computed before and used after any instruction."""
     n = len(program.code)
     last = {}
     for k, instruction in enumerate(program.code):

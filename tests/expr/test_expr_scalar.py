@@ -1,4 +1,4 @@
-"""Nodes: interned, ordered by structure alone, the same in every process."""
+"""Expression nodes are unique, ordered only by structure, and identical in every process."""
 
 import math
 import os
@@ -45,7 +45,7 @@ def _symbols(arena, n=4):
 
 
 def _mixture(arena):
-    """One expression with every operation."""
+    """Return an expression that contains every operation."""
     x, y, z, w = _symbols(arena)
     root = sqrt(absolute(x * y + 2.5) / (1.0 + z * z))
     angle = atan2(sin(root) - w, cos(x - y))
@@ -80,7 +80,7 @@ def test_commutative_arguments_have_one_order(arena, op):
 
 def test_digest_depends_on_structure_alone():
     first, second = Arena(RULES), Arena(RULES)
-    for k in reversed(range(50)):  # other nodes, other order, other addresses
+    for k in reversed(range(50)):  # other nodes, order and addresses
         _ = sin(second.input("other", k)) * second.input("x", k % 4) + 3.0
     a, b = _mixture(first), _mixture(second)
     assert a is not b
@@ -101,14 +101,14 @@ def test_digests_do_not_collide():
 
 
 def _order_of_tracing(seed):
-    """The same outputs, their parts traced in a shuffled order."""
+    """Return a program whose parts are traced in random order."""
     rng, arena = random.Random(seed), Arena(RULES)
     x = _symbols(arena, 6)
     parts = [(i, j) for i in range(6) for j in range(i)]
     rng.shuffle(parts)
     terms = {}
     for i, j in parts:
-        a, b = rng.sample([x[i], x[j]], 2)  # either order of a commutative operation
+        a, b = rng.sample([x[i], x[j]], 2)  # either order, for commutative operations
         terms[i, j] = sin(a * b) + cos(b + a)
     outputs = [terms[key] - 1.5 * terms[1, 0] for key in sorted(terms)]
     return Program.from_outputs(
@@ -240,7 +240,7 @@ def test_symbols_have_no_truth_and_no_value(arena):
 
 
 def test_a_symbol_scales_what_a_float_scales(arena):
-    """An algorithm runs alike on floats and on symbols, whichever side the number stands on."""
+    """Algorithms accept floats and symbols, which may be left or right factors."""
     x = arena.input("x", 0)
     for thing in (Vector.of(1.0, 2.0, 3.0), Motion.of(*range(6)), Force.of(*range(6))):
         assert type(2.0 * thing) is type(thing)

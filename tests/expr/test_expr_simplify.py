@@ -1,4 +1,4 @@
-"""Local rules: each identity by name, and random expressions with rules against without."""
+"""Simplification rules: each identity by name, and random expressions with and without rules."""
 
 import math
 
@@ -116,9 +116,9 @@ def test_folds_to_a_constant(name):
 
 
 def test_what_must_not_fold():
-    assert (sin(X) * sin(X) + cos(Y) * cos(Y)).op == "add"  # two angles
-    assert (sin(X) * sin(X) + sin(X) * sin(X)).op == "mul"  # not a circle: twice the square
-    for one, two in ((sin, cos), (cos, sin)):  # a square and a product of two angles
+    assert (sin(X) * sin(X) + cos(Y) * cos(Y)).op == "add"  # two different angles
+    assert (sin(X) * sin(X) + sin(X) * sin(X)).op == "mul"  # twice a square, not sin^2 + cos^2
+    for one, two in ((sin, cos), (cos, sin)):  # a square, and a product of two angles
         for a, b in ((X, Y), (Y, X)):
             assert (one(a) * one(a) + two(a) * two(b)).op == "add"
     assert sqrt(X * Y).op == "sqrt"
@@ -129,7 +129,7 @@ def test_what_must_not_fold():
 
 
 def test_only_reciprocals_divide():
-    """Each divisor is inverted once; products do the rest."""
+    """Each divisor is inverted once, and quotients become products."""
     quotients = [a / b for a in (X, Y, 3.0, X + 1.0) for b in (Y, Z, Z * 2.0) if a is not b]
     program = Program.from_outputs(
         "f", [Variable("x", (3,))], [(Variable("y", (len(quotients),)), quotients)]
@@ -141,7 +141,7 @@ def test_only_reciprocals_divide():
 
 @pytest.mark.parametrize("value", [1e-310, -1e-310, 5e-324, 1e-300])
 def test_over_a_tiny_constant(value):
-    """The reciprocal of a denormal number overflows: such a quotient stays a quotient."""
+    """A quotient by a denormal number is kept, because the reciprocal overflows."""
     arena = Arena(RULES)
     x = arena.input("x", 0)
     program = Program.from_outputs("f", [Variable("x", (1,))], [(Variable("y", ()), [x / value])])
@@ -157,7 +157,7 @@ def test_over_a_tiny_constant(value):
 INPUTS = 4
 CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 0.1)
 OPERATIONS = [op.name for op in OPS.values() if op.arity]
-# More of what the rules look for, less of what only fills the expression.
+# Operations that the rules simplify are drawn more often.
 WEIGHTED = OPERATIONS + ["add", "sub", "mul", "neg"] * 3 + ["div", "sin", "cos"]
 
 steps = st.lists(
@@ -171,10 +171,10 @@ values = st.lists(
 
 
 def _trace(arena, recipe):
-    """All the values that a recipe builds, from inputs and constants: most share their parts."""
+    """Return all values that a recipe builds from inputs and constants. Most values share parts."""
     built = [*(arena.input("x", k) for k in range(INPUTS)), *CONSTANTS]
     for name, *choices in recipe:
-        # the latest values more often: deep expressions
+        # choose recent values more often, for deep expressions
         pool = built[-6:] if choices[0] % 3 else built
         args = [pool[c % len(pool)] for c in choices[: OPS[name].arity]]
         built.append(apply(name, *args))
@@ -191,10 +191,10 @@ UNIT = 2.0**-52
 
 
 def _running_error(program, x):
-    """Each value of a program and a bound for its rounding error, without rules.
+    """Return the values of a program without rules, and bounds for their rounding errors.
 
-    None where the rules promise nothing: a value that is not finite, or one that rounding decides
-    (a comparison of near equals, a root near zero, the cut of an angle).
+    An entry is None if the rules may change the value. This is the case if it is not finite, or if
+    rounding decides it (a comparison of nearly equal values, a root near zero, a branch cut).
     """
     known = []
     for op, args, data in program.code:
@@ -266,7 +266,7 @@ def test_rules_do_not_change_values(recipe, x):
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(recipe=steps)
 def test_rules_add_no_work(recipe):
-    """No more operations than were written; a quotient may become a reciprocal and a product."""
+    """Rules do not increase the number of operations, except that a / b may become a * (1 / b)."""
     plain, simple = _program({}, recipe).count, _program(RULES, recipe).count
     written = plain.flops + 2 * plain.divisions + plain.negations + plain.selections
     assert simple.flops + simple.divisions + simple.selections <= written
@@ -279,7 +279,7 @@ def test_rules_add_no_work(recipe):
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(recipe=steps)
 def test_building_again_changes_nothing(recipe):
-    """Simplified programs are fixed points: replaying one gives itself."""
+    """Replaying a simplified program gives the same program."""
     once = _program(RULES, recipe)
     arena = Arena(RULES)
     replayed = once.replay(once.variables(arena), arena)

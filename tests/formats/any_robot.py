@@ -1,6 +1,6 @@
-"""Random mechanisms over everything that a description can hold, some of it in each.
+"""Random mechanisms that cover everything a description can contain.
 
-A seed chooses which of `FEATURES` a mechanism has, so that every format can say some of them.
+A seed chooses the `FEATURES` of a mechanism, so that every format can represent some mechanisms.
 """
 
 import math
@@ -45,7 +45,7 @@ FEATURES = (
     *("loops", "loops of hinges", "loops of any type", "closed elsewhere", "independent"),
     *("gears", "differentials", "polynomials", "products", "frames", "shapes", "names", "gravity"),
 )
-"""What a mechanism may have beside revolute, prismatic and fixed joints in a tree."""
+"""Features of a mechanism in addition to revolute, prismatic and fixed joints in a tree."""
 
 KINDS = {
     "several": ("universal", "cylindrical", "yaw_pitch_roll"),
@@ -75,11 +75,11 @@ ODD = (
     *("=", "back\\slash", "{}", "%s", "&amp;", "\x7f", "\u00a0", "joint", "link", "0", "-1", "nan"),
     *("a.fixed", "root_joint", "a.slide", "__model__", "\u2028", "true", "a.axis"),
 )
-"""Names that some format has another meaning or a sign of its own for."""
+"""Names with special characters, or with a special meaning in some format."""
 
 
 class Sample(NamedTuple):
-    """A mechanism. closed: a position at which its loops and couplings hold."""
+    """Random mechanism; `closed` is a position at which its loops and couplings are satisfied."""
 
     source: Description
     closed: np.ndarray
@@ -87,7 +87,7 @@ class Sample(NamedTuple):
 
 
 def any_robot(seed: int, features: Collection[str] | None = None) -> Sample:
-    """The mechanism of a seed, with features that the seed chooses or with the given ones."""
+    """Return a random mechanism with the given features, or with features chosen by the seed."""
     rng = random.Random(seed)
     while True:
         chance = rng.choice((0.08, 0.2, 0.4, 0.8))
@@ -97,14 +97,14 @@ def any_robot(seed: int, features: Collection[str] | None = None) -> Sample:
         sample = maker.finished()
         try:
             chasles.Robot(sample.source)
-        except ValueError:  # a joint that moves nothing, freedoms that are not independent
+        except ValueError:  # a joint moves no inertia, or coordinates are not independent
             continue
         return sample
 
 
 @dataclass
 class _Maker:
-    """A mechanism being made."""
+    """Builder of a random mechanism."""
 
     rng: random.Random
     has: frozenset[str]
@@ -113,7 +113,7 @@ class _Maker:
     names: set[str] = field(default_factory=set)
 
     def tree(self, count: int) -> None:
-        """Links and joints."""
+        """Add the links and joints of a tree."""
         rng = self.rng
         if "on the world" not in self.has and "floating" not in self.has:
             self.links.append(LinkData(self.name("base"), self.inertia()))
@@ -133,7 +133,7 @@ class _Maker:
             self.empty_links()
 
     def grow(self, kind: str, parent: str | None) -> None:
-        """One more joint, and the link on it."""
+        """Add a joint and its child link."""
         self.links.append(LinkData(self.name(f"link{len(self.links)}"), self.inertia()))
         joint = self.joint(JointData, self.name(f"joint{len(self.joints)}"), kind, parent)
         at_origin = parent is None and kind == "free" and "free elsewhere" not in self.has
@@ -147,7 +147,7 @@ class _Maker:
         self.joints.append(joint)
 
     def empty_links(self) -> None:
-        """Take the mass of links that carry a link with mass by another joint."""
+        """Remove the mass of some links that carry another link on a moving joint."""
         carried = {joint.parent: joint for joint in self.joints if joint.kind != "fixed"}
         for k, link in enumerate(self.links):
             if link.name in carried and self.rng.random() < 0.5:
@@ -161,7 +161,7 @@ class _Maker:
         return rng.choice(kinds) if kinds and rng.random() < 0.5 else rng.choice(plain)
 
     def joint(self, made: type[JointData], name: str, kind: str, parent: str | None) -> JointData:
-        """A joint to the last link, with numbers that its type has."""
+        """Return a joint to the last link, with random parameters for its type."""
         rng, has = self.rng, self.has
         joint = made(name, kind, parent, self.links[-1].name, self.pose(), self.axis())
         if kind in ("universal", "rack_and_pinion") and rng.random() < 0.5:
@@ -193,7 +193,7 @@ class _Maker:
         return joint
 
     def finished(self) -> Sample:
-        """The mechanism, its loops and couplings closed at some position."""
+        """Return the mechanism, with loops and couplings that are satisfied at some position."""
         rng, has = self.rng, self.has
         source = Description(self.name("robot"), tuple(self.links), tuple(self.joints))
         if "gravity" in has:
@@ -229,7 +229,7 @@ class _Maker:
         return Sample(source, at, has)
 
     def loop(self, robot: chasles.Robot, at: np.ndarray, kind: str) -> LoopData | None:
-        """A joint between two links whose frames fit at a position."""
+        """Return a loop joint between two random links that is closed at a position."""
         rng = self.rng
         ends = [link.name for link in self.links]
         child = rng.choice(ends[1:])
@@ -249,7 +249,7 @@ class _Maker:
         return replace(data, child_pose=compose(second, inverted(_placed(robot, at, child))))
 
     def rotors(self, robot: chasles.Robot) -> list[RotorData]:
-        """A rotor that some freedoms turn, of any joints."""
+        """Return a rotor driven by up to three coordinates, or an empty list."""
         names = [
             freedom
             for body in robot.model.bodies
@@ -262,7 +262,7 @@ class _Maker:
         return [RotorData(self.name("rotor"), chosen, ratios, self.rng.uniform(0.1, 2.0))]
 
     def couplings(self, robot: chasles.Robot, at: np.ndarray) -> list[CouplingData]:
-        """Equations between coordinates that have a rate of their own, true at a position."""
+        """Return couplings of coordinates whose rates are velocities, satisfied at a position."""
         rng = self.rng
         values: dict[str, float] = {}
         for name in robot.joints:
@@ -304,10 +304,10 @@ class _Maker:
         file = "package://none/mesh é.stl" if kind == "mesh" else ""
         return ShapeData(rng.choice(self.links).name, kind, size, self.pose(), file, color, role)
 
-    # Numbers and names -------------------------------------------------------------------------
+    # Values and names --------------------------------------------------------------------------
 
     def name(self, plain: str) -> str:
-        """A name that nothing has yet; of the odd ones where names are odd."""
+        """Return an unused name, from `ODD` if the mechanism has odd names."""
         found = plain
         while "names" in self.has and (found == plain or found in self.names):
             found = self.rng.choice(ODD) + self.rng.choice(("", "", str(len(self.names))))
@@ -343,7 +343,7 @@ class _Maker:
 
 
 def _placed(robot: chasles.Robot, at: np.ndarray, link: str | None) -> Transform:
-    """Where a link is in the world, None for the world."""
+    """Return the pose of a link in the world; None stands for the world."""
     if link is None:
         return Transform.identity()
     T = direct(robot.model, "forward_kinematics", at, frame=link)

@@ -1,8 +1,8 @@
-"""Hostile files of any size, by format: `FAMILIES[name](n)` are about n bytes.
+"""Hostile files of any size, by format; `FAMILIES[name](n)` returns about n bytes.
 
-`python hostile_families.py SIZE NAME...` prints, for each, its bytes, the memory that reading took
-(bytes, above what the process had) and what became of it. It forks for every file, so that none
-hides behind the memory of one before.
+`python hostile_families.py SIZE NAME...` prints for each file its size, the additional memory used
+for reading it (both in bytes), the processor time (s) and the result. Each file is read in a forked
+process, so that memory freed after an earlier file does not hide the memory of a later one.
 """
 
 import io
@@ -22,7 +22,7 @@ Family = Callable[[int], bytes]
 
 
 def xml(head: str, tail: str) -> dict[str, Family]:
-    """Families of an XML format, whose documents begin and end so."""
+    """Return families of an XML format whose documents begin with `head` and end with `tail`."""
 
     def made(piece: Callable[[int], str], open: str = head, close: str = tail) -> Family:
         def data(n: int) -> bytes:
@@ -53,7 +53,7 @@ def xml(head: str, tail: str) -> dict[str, Family]:
 
 
 def toml(head: str) -> dict[str, Family]:
-    """Families of a TOML format."""
+    """Return families of a TOML format whose documents begin with `head`."""
 
     def made(piece: Callable[[int], str], open: str = "", close: str = "") -> Family:
         count = len(piece(10**5))
@@ -135,7 +135,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def read(path: Path) -> str:
-    """What a user does with such a file; the error."""
+    """Read a file as a user would; return the error message, or "read"."""
     import chasles
     from chasles.cli import scenario
     from chasles.formats import motion as motions
@@ -154,7 +154,7 @@ def read(path: Path) -> str:
 
 
 def main(size: int, names: list[str]) -> None:
-    """Read one file of each family, each in a process of its own."""
+    """Read one file of each family, each in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             path = Path(folder, name)

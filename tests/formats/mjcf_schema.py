@@ -1,4 +1,4 @@
-"""MJCF's elements and attributes by MuJoCo's own schema, and a document that has most of them."""
+"""Elements and attributes of MJCF in MuJoCo's own schema, and a document that has most of them."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ Schema = dict[tuple[str, ...], frozenset[str]]
 
 
 def schema() -> Schema:
-    """The attributes of every element, by its path below <mujoco>."""
+    """Return the attributes of every element, by its path below <mujoco>."""
     found: dict[tuple[str, ...], set[str]] = {}
     path: list[str] = []
     for line in mujoco.mj_printSchema(False, False).splitlines():
@@ -215,11 +215,11 @@ OWN = {
     ("key", "ctrl"): "1 2 0 0 0 0 0",
     ("key", "time"): "3",
 }
-"""Values of attributes that mean something of their own in an element."""
+"""Values of attributes that need a specific value in an element."""
 
 
 def value_of(path: tuple[str, ...], attribute: str) -> str | None:
-    """A value that an attribute may have, other than that of the document."""
+    """Return a valid value of an attribute that differs from the one in the document, or None."""
     if path[-1] == "flag":
         return "enable" if attribute in FLAGS else "disable"
     for key in ("/".join(path[-2:]), path[-1]):
@@ -229,7 +229,7 @@ def value_of(path: tuple[str, ...], attribute: str) -> str | None:
 
 
 def changed(path: tuple[str, ...], name: str | None, attribute: str, value: str) -> str:
-    """The document with an attribute of one element, by its name or the first of its path."""
+    """Return the document with one attribute changed, in the named or first element at a path."""
     root = etree.fromstring(DOCUMENT)
     tag = path[-1]
     where = f".//{tag}" if path[0] == "body" else "./" + "/".join(path)
@@ -237,7 +237,7 @@ def changed(path: tuple[str, ...], name: str | None, attribute: str, value: str)
     every = root.xpath(where + (f"[@name='{name}']" if name else ""))
     assert every, (path, name)
     every[0].set(attribute, value)
-    if attribute in ("delay", "interval"):  # which need room for values of before
+    if attribute in ("delay", "interval"):  # these need a buffer for past values
         every[0].set("nsample", "3")
     if attribute == "inheritrange":
         every[0].attrib.pop("actrange", None)
@@ -245,7 +245,7 @@ def changed(path: tuple[str, ...], name: str | None, attribute: str, value: str)
 
 
 def written(folder: Path, text: str) -> Path:
-    """The text as a file."""
+    """Write the text to a file and return its path."""
     path = folder / "m.xml"
     path.write_text(text)
     return path

@@ -1,8 +1,9 @@
-"""Robot files with mistakes: real ones, changed at random; every one must load or be refused.
+"""Mutated robot files: real files with random mistakes, which must load or be refused.
 
-`PYTHONPATH=tests python tests/formats/mutations.py 10000` tries that many and prints what goes
-wrong, with the seed that makes it again; `10000 5 .xacro` those from seed 5 on of one format.
-`tests/mutating.py` makes the mistakes. A count below 0 has MuJoCo compile MJCF files, here.
+`PYTHONPATH=tests python tests/formats/mutations.py 10000` tries 10000 files and prints failures
+with their seeds. Arguments `10000 5 .xacro` start at seed 5 and select one format.
+`tests/mutating.py` makes the mistakes. With a negative count, MuJoCo compiles MJCF files in this
+process.
 """
 
 import random
@@ -27,14 +28,14 @@ from chasles.lint import lint
 from chasles.model import ModelError
 
 SECONDS = 5.0
-"""The most that one file may take, of the processor."""
+"""Maximum processor time per file (s)."""
 
 KINDS = {".urdf": "xml", ".sdf": "xml", ".xacro": "xml", ".xml": "xml", ".toml": "toml"}
-"""What `mutating` knows the files of each format as."""
+"""Kinds of files in `mutating`, by suffix."""
 
 
 def seeds() -> dict[str, str]:
-    """Texts of real files, by name with the suffix of their format."""
+    """Return the texts of real files, by name."""
     found = {f"{name}.sdf": text for name, text in sdf_files.FILES.items()}
     found |= {f"{name}.xacro": text for name, text in xacro_files.FILES.items()}
     listed = [f for f in files("example-robot-data") or () if f.name.endswith(".urdf")]
@@ -103,7 +104,7 @@ DAT = """3
 
 
 def put(folder: Path) -> None:
-    """What files include."""
+    """Write the files that other files include into a folder."""
     sdf_files.put(folder)
     xacro_files.put(folder)
 
@@ -111,9 +112,10 @@ def put(folder: Path) -> None:
 def attempt(
     path: Path, hear: Callable[[str], object] = lambda text: None, *, mujoco: bool = False
 ) -> bool:
-    """Whether a file loads, and lint takes it; without `mujoco` MJCF files are only parsed.
+    """Return True if a file loads and can be linted; without `mujoco`, only parse MJCF files.
 
-    Warnings of NumPy are faults here: a user should read what is wrong in the file.
+    NumPy warnings count as errors, because users should get a message about the mistake in the
+    file.
     """
     with warnings.catch_warnings(), readers_here(mujoco=mujoco):
         warnings.simplefilter("error")
@@ -130,7 +132,7 @@ def attempt(
 
 
 def cases(count: int, first: int = 0, kind: str = "") -> Iterator[tuple[int, str, bytes]]:
-    """Seeds, names and contents of mutated files, all or those of one suffix."""
+    """Yield seed, name and contents of mutated files, optionally of one suffix only."""
     known = seeds()
     names = sorted(name for name in known if name.endswith(kind))
     for seed in range(first, first + abs(count)):
@@ -141,7 +143,7 @@ def cases(count: int, first: int = 0, kind: str = "") -> Iterator[tuple[int, str
 
 
 def main(count: int, first: int = 0, kind: str = "") -> None:
-    """Try many; a file that takes too long is stopped."""
+    """Try mutated files, with a time limit for each file."""
     loaded, wrong, slowest = 0, 0, 0.0
 
     def stop(*_: object) -> None:

@@ -1,6 +1,6 @@
-"""Writes `sdf_by_drake.json`: what Drake says of the files of `sdf_files.py`. Not a test.
+"""Write `sdf_by_drake.json`: Drake's results for the files of `sdf_files.py`. This is not a test.
 
-pip install drake, then: python tests/formats/sdf_by_drake.py
+Install Drake with `pip install drake`, then run `python tests/formats/sdf_by_drake.py`.
 """
 
 import json
@@ -20,20 +20,20 @@ HERE = Path(__file__).with_suffix(".json")
 
 
 def full(plant: Any, part: Any) -> str:
-    """The name of a body in the whole file."""
+    """Return the full name of a body in the file."""
     _, _, model = plant.GetModelInstanceName(part.model_instance()).partition("::")
     return f"{model}::{part.name()}" if model else str(part.name())
 
 
 def in_file(plant: Any, frame: Any) -> bool:
-    """Whether a frame is a `<frame>`: not that of a model, a body or an end of a joint."""
+    """Return True if a frame is a `<frame>`, not the frame of a model, a body or a joint end."""
     name = frame.name()
     body = plant.HasBodyNamed(name, frame.model_instance())
     return not (body or name.startswith("__") or name.endswith(("_F", "_M", "_parent", "_child")))
 
 
 def answers(name: str) -> dict[str, Any]:
-    """Poses of links, mass matrix and gravity forces, in the order and axes of chasles."""
+    """Return poses of links, mass matrix and gravity forces in the order and axes of chasles."""
     plant = MultibodyPlant(0.0)
     with tempfile.TemporaryDirectory() as folder:
         parser, place = Parser(plant), put(Path(folder), robot=FILES[name])
@@ -45,7 +45,7 @@ def answers(name: str) -> dict[str, Any]:
     joints = {}
     for k in range(plant.num_joints()):
         joint = plant.get_joint(JointIndex(k))
-        known = {key.rpartition("::")[2]: key for key in STATES[name]}  # unlike those of links
+        known = {key.rpartition("::")[2]: key for key in STATES[name]}  # unique without model names
         joints[known.get(joint.name(), "root_joint")] = joint
     q, T, order = np.zeros(plant.num_positions()), np.eye(plant.num_velocities()), []
     for key, given in STATES[name].items():
@@ -54,7 +54,7 @@ def answers(name: str) -> dict[str, Any]:
         if len(given) >= 4:
             values[:4] /= np.linalg.norm(values[:4])
             R = RotationMatrix(Quaternion(values[:4])).matrix()
-            for k in range(joint.velocity_start(), order[-1] + 1, 3):  # along the body's axes
+            for k in range(joint.velocity_start(), order[-1] + 1, 3):  # in body axes
                 T[k : k + 3, k : k + 3] = R
         if len(given) == 4:
             values = RollPitchYaw(Quaternion(values)).vector()

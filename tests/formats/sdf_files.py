@@ -1,4 +1,4 @@
-"""SDF files that use what the format has, each with coordinates by joint name to ask about."""
+"""SDF files that use most features of the format, each with joint positions for the tests."""
 
 from pathlib import Path
 
@@ -107,11 +107,11 @@ INCLUDED = {
     "gripper/gripper.sdf": GRIPPER,
     "tool/tool.sdf": TOOL,
 }
-"""What files below include, by their place beside them."""
+"""Files that the files below include, by relative path."""
 
 
 def put(folder: Path, **texts: str) -> Path:
-    """The folder with what is included, and with files by their names without .sdf."""
+    """Write the included files, and files by their names without .sdf; return the folder."""
     for file, text in (INCLUDED | {f"{name}.sdf": text for name, text in texts.items()}).items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text)
@@ -169,7 +169,7 @@ _SHAPES = {
 
 
 def _solids(*kinds: str, density: str = "") -> str:
-    """Collision shapes side by side."""
+    """Return collision shapes next to each other."""
     return "".join(
         f"""<collision name="c{k}"><pose>{k} 0.1 {0.2 * k} {0.3 * k} 0.5 -0.2</pose>{density}
         <geometry><{kind}>{_SHAPES[kind]}</{kind}></geometry></collision>"""
@@ -194,7 +194,7 @@ SOLIDS = f"""<sdf version="1.11"><model name="solids">
 </model></sdf>"""
 
 ANCIENT = OLD.replace('version="1.4"', 'version="1.3"')
-"""What changed from 1.3 to 1.4 has nothing to do with models."""
+"""The changes from SDF 1.3 to 1.4 do not affect models."""
 
 FILES = {
     "motors": MOTORS,
@@ -234,4 +234,4 @@ STATES: dict[str, dict[str, list[float]]] = {
 """Positions of the joints; quaternions are (w, x, y, z)."""
 
 GRAVITY = {"nested": (0.5, -1.0, -9.0)}
-"""Of files with a world."""
+"""Gravity of the files with a world (m/s^2)."""

@@ -1,7 +1,7 @@
-"""Serial robots as the data file of Legnani et al. has them, in plain NumPy: an oracle.
+"""Serial robots in the data format of Legnani et al., in plain NumPy, as a reference.
 
-Products of 4x4 matrices and Newton-Euler equations in vectors of the base frame; nothing here is
-shared with the library.
+The code uses products of 4x4 matrices and Newton-Euler equations in vectors of the base frame. It
+shares nothing with the library.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Link:
-    """The numbers of one link, in the order of the file."""
+    """Parameters of one link, in the order of the file."""
 
     code: int
     theta: float
@@ -45,7 +45,7 @@ class Link:
         )
 
     def matrix(self, q: float) -> np.ndarray:
-        """M(i-1, i), entry by entry."""
+        """Return the matrix M(i-1, i)."""
         theta, s = (self.theta + q, self.s) if self.code == 0 else (self.theta, self.s + q)
         c, n, ca, sa = np.cos(theta), np.sin(theta), np.cos(self.alpha), np.sin(self.alpha)
         return np.array(
@@ -60,11 +60,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Instant:
-    """What the program of fig. 6 finds at one sample; vectors in the base frame.
+    """Results of the program of fig. 6 for one sample, with vectors in the base frame.
 
-    M: poses of the links. w, wd: angular velocity and acceleration. v, a: of the origins of the
-    links' frames. moment, force: what a link's predecessor exerts on it, the moment about the
-    origin of the base. tau: the joint forces.
+    M: poses of the links. w, wd: angular velocity and acceleration. v, a: velocity and acceleration
+    of the origins of the links' frames. moment, force: exerted on a link by its predecessor, with
+    the moment about the origin of the base. tau: joint torques.
     """
 
     M: np.ndarray
@@ -85,7 +85,7 @@ def instant(
     qd: np.ndarray,
     qdd: np.ndarray,
 ) -> Instant:
-    """Motion and forces; action: force and moment on the gripper, in its own frame."""
+    """Compute motion and forces; `action` is the force and moment on the gripper, in its frame."""
     n = len(links)
     M, axes = [np.eye(4)], []
     w, wd, v, a = ([np.zeros(3)] for _ in range(4))
@@ -126,7 +126,7 @@ def instant(
 
 
 def random_links(rng: np.random.Generator, codes: list[int]) -> list[Link]:
-    """Links in which no number is special; each is a cloud of points, so that it can exist."""
+    """Return random links with physically valid inertias, which are those of point clouds."""
     links = []
     for code in codes:
         masses, points = rng.uniform(0.2, 1.0, 6), rng.uniform(-0.3, 0.3, (6, 3))
@@ -141,7 +141,7 @@ def random_links(rng: np.random.Generator, codes: list[int]) -> list[Link]:
 
 
 def text(links: list[Link], gravity: np.ndarray, actions: np.ndarray) -> str:
-    """The data file, one record a line."""
+    """Return the text of a data file, with one record per line."""
     rows = [str(len(links))]
     for link in links:
         words = link.numbers

@@ -1,4 +1,4 @@
-"""Arrays of .npz files: whole, or refused before memory is taken."""
+"""Arrays of .npz files are read completely, or refused before memory is allocated."""
 
 import io
 import struct
@@ -47,7 +47,7 @@ def test_what_is_wrong_is_a_value_error(name: str) -> None:
 
 
 def test_damaged_bytes_are_a_value_error() -> None:
-    """Wherever they are, or the arrays are whole."""
+    """Damage anywhere causes a ValueError, unless the array can be read completely."""
     good = zipped(a=npy("(64,)", np.random.default_rng(1).bytes(512)))
     for k in range(0, len(good), 3):
         data = bytearray(good)

@@ -1,4 +1,4 @@
-"""The data file of Legnani et al.: the same robot as by hand, in every layout; bad files."""
+"""Data files of Legnani et al.: comparison with plain NumPy, all layouts, and bad files."""
 
 import math
 from collections.abc import Callable
@@ -34,7 +34,7 @@ PLAIN = """3
 0 0 0.1
 0 0 -9.81
 """
-"""Records in lines 2-4, 5-7 and 8-10 for the links, gravity in line 11."""
+"""Links are in lines 2-4, 5-7 and 8-10, and gravity is in line 11."""
 
 Write = Callable[[str | bytes], Path]
 
@@ -54,7 +54,7 @@ def file(tmp_path: Path) -> Write:
 
 @pytest.mark.parametrize("codes", [[0], [1], [0, 0, 1, 0, 1, 0]])
 def test_the_robot_is_that_of_the_listing(file: Write, codes: list[int]) -> None:
-    """Poses, velocities, accelerations, joint forces and reactions against NumPy."""
+    """Poses, velocities, accelerations, joint torques and reactions agree with NumPy."""
     rng = np.random.default_rng(len(codes))
     links, action = random_links(rng, codes), rng.normal(size=6)
     path = file(text(links, GRAVITY, action[None]))
@@ -97,11 +97,11 @@ SMART = """6
 
 
 def test_published_numbers_of_the_program(file: Write) -> None:
-    """Robot SMART of SPACELIB's distribution and what its program ROB-MAT (that of fig. 6) prints.
+    """Results equal those printed by ROB-MAT (fig. 6) for robot SMART of SPACELIB's distribution.
 
-    The layout is the distribution's too: a number or a triangle of moments a line. Printed with
-    four decimals from single precision; actions are about the base's origin, on what follows the
-    joint, so the predecessor's reaction is their opposite.
+    The file has the distribution's layout, too: one number or one triangle of moments per line. The
+    program prints four decimals, computed in single precision. Its actions are about the base's
+    origin and act on the bodies after the joint, so the predecessor's reaction is opposite.
     """
     robot = chasles.load(file(SMART), snap=False)
     q, qd, qdd = np.array([0, 1.57, -1.57, 0, 0.26, 0]), np.full(6, 0.5), np.full(6, 2.0)
@@ -113,7 +113,7 @@ def test_published_numbers_of_the_program(file: Write) -> None:
     A = robot.frame_acceleration(q, qd, qdd, frame="gripper", at="world")
     H = [(-2.9638 + 1.4859) / 2, (-6.3192 - 5.9379) / 2, (5.9328 + 5.5472) / 2]
     assert np.allclose(A, [*H, 10.5004, 2.3873, 4.5265], atol=2e-4)
-    actions = {  # on joint i: moments (c32, c13, c21), then forces, of the matrix ACT0
+    actions = {  # at joint i: moments (c32, c13, c21) and forces of the matrix ACT0
         1: [-1104.5747, 5663.0017, -381.1567, 2542.5464, 527.9832, -14365.1269],
         4: [-769.6375, 4264.1656, -69.2525, 1732.4312, 325.9361, -3715.9230],
         6: [-114.1284, 1746.3928, -27.7172, 712.6660, 57.4843, -1992.9190],
@@ -179,7 +179,7 @@ def test_impossible_inertias_are_notes_with_their_line(file: Write) -> None:
 
 
 def bare(source: Description) -> Description:
-    """Without what a data file cannot hold."""
+    """Remove the parameters that a data file cannot store."""
     joints = (replace(j, armature=0.0, damping=0.0, friction=0.0) for j in source.joints)
     return replace(source, joints=tuple(joints))
 
@@ -220,7 +220,7 @@ def test_any_table_is_written_and_read_back(file: Write, tmp_path: Path) -> None
 
 
 def test_helical_and_cylindrical_joints(file: Write, tmp_path: Path) -> None:
-    """Each equals the joints it is made of: a turn and a slide along one axis."""
+    """Each joint equals the joints of which it consists: a rotation and a slide along one axis."""
     body, point = "1.0 0.01 0 0 0.02 0 0.015", "0.1 0.2 -0.2"
     gravity = "0.5 -1 -9.81"
     text = f"3\n2 0.1 0.4 0 0.3 0.5 -0.2\n{body}\n{point}\n"

@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg tables as TOML files: what they mean, in which units, and bad ones."""
+"""Denavit-Hartenberg tables as TOML files: meaning, units, and bad files."""
 
 import math
 from collections.abc import Callable
@@ -58,7 +58,7 @@ limits = [0, 300]
 velocity = 500
 damping = 2.5
 """
-"""Keys in lines 1-3, units 5-8, base 10-12, joints from lines 14 and 26."""
+"""Keys are in lines 1-3, units in 5-8, the base in 10-12, joints from lines 14 and 26."""
 
 Write = Callable[[str | bytes], Path]
 
@@ -77,7 +77,7 @@ def file(tmp_path: Path) -> Write:
 
 
 def test_the_file_says_what_the_rows_say(file: Write) -> None:
-    """The same robot from numbers in SI units, written by hand."""
+    """The file describes the same robot as rows in SI units."""
     path = file(ARM)
     robot = chasles.load(path)
     quarter = math.pi / 2.0
@@ -151,7 +151,7 @@ inertia = [1e6, 1e6, 1e6]
 
 
 def test_screws_and_cylinders_in_units(file: Write, tmp_path: Path) -> None:
-    """Pitch is a length of the file's unit for one radian; written in SI, it reads back."""
+    """Pitch is a length in the file's unit per radian; a file in SI units reads back the same."""
     robot = chasles.load(file(ARM + SCREW))
     rows = [
         *(chasles.to_dh(chasles.load(file(ARM)), convention="modified").rows),
@@ -182,7 +182,7 @@ def test_screws_and_cylinders_in_units(file: Write, tmp_path: Path) -> None:
 
 
 def test_inertia_about_the_frame(file: Write) -> None:
-    """At the top for all rows; a row may say its own."""
+    """`inertia_about` can be set at the top for all rows, or in a single row."""
     at_top = ARM.replace("gravity", 'inertia_about = "frame"\ngravity')
     first, second = (
         chasles.to_dh(chasles.load(file(text))).rows[0]
@@ -237,7 +237,7 @@ def test_what_is_written_reads_back(
 
 
 def test_odd_names_and_angles_survive(tmp_path: Path) -> None:
-    """Quotes, controls, other letters; angles whose few digits look like a right angle."""
+    """Odd characters in names and angles close to right angles are preserved."""
     path, name = tmp_path / "odd.toml", 'a "b" \\ \n \x7f \u00e9 \U0001f980'
     bounds = (-1.5708, 3.1416)
     row = chasles.DHRow(
@@ -341,7 +341,7 @@ def test_files_that_are_not_there_or_too_large(
 
 
 def test_lines_that_are_not_sure_are_not_said() -> None:
-    """A header inside a text is one too many, so no header of that name is trusted."""
+    """A header inside a string makes headers ambiguous, so no line number is reported."""
     text = 'note = """\n[[joint]]\n"""\n[[joint]]\na = 1\n'
     assert Lines(text).of({"note": "", "joint": [{"a": 1}]}, "joint", 0, "a") is None
     plain = Lines("b = 1\r\n[[joint]] # one\r\na = 1\r\n[[joint]]\r\n'a' = 2\r\n")

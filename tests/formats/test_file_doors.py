@@ -1,4 +1,4 @@
-"""Files with mistakes at every door but those of robots: read, or refused with our own errors."""
+"""Damaged files are read or refused with a ChaslesError by all readers except robot readers."""
 
 import os
 import random
@@ -46,7 +46,7 @@ PLACES: dict[str, Callable[[Path], Any]] = {
     "long": lambda path: path.with_name("x" * 5000 + path.name),
     "NUL": lambda path: Path(f"{path.parent}/a\0{path.name}"),
 }
-"""What is no file, at a path."""
+"""Paths that are not regular files."""
 
 READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     **{f"load {suffix}": (f"a{suffix}", chasles.load) for suffix in suffixes()},
@@ -54,7 +54,7 @@ READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     **{name: (door.name, door.read) for name, door in DOORS.items() if name in DOORS},
 }
 OWN = ("run.json", "part", "finished", "cache")
-"""Doors that look for their files themselves."""
+"""Readers that find their files themselves."""
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -86,7 +86,7 @@ def test_a_scenario_with_a_long_name_of_a_robot(tmp_path: Path) -> None:
 
 
 def test_lint_of_an_empty_product_of_inertia(tmp_path: Path) -> None:
-    """An element without digits means zero, as SDF has it."""
+    """An empty element means zero, as in SDF."""
     path = tmp_path / "a.sdf"
     path.write_text(
         '<sdf version="1.9"><model name="m"><link name="a"><inertial><mass>1</mass><inertia>'
@@ -137,7 +137,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_numbers_that_overflow_are_refused(name: str, tmp_path: Path) -> None:
-    """Products of numbers that are finite one by one, and lists where numbers stand."""
+    """Products of finite numbers that overflow, and lists in place of numbers, are refused."""
     path = tmp_path / name
     path.write_text(ODD[name], "utf-8")
     with pytest.raises(chasles.ChaslesError):

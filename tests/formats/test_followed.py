@@ -1,4 +1,4 @@
-"""What a robot file makes chasles do: Python's record of it. Nothing runs, few files are opened."""
+"""Robot files run no code and open few other files, according to Python's audit log."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ print(json.dumps([sorted(names), sorted(ran)]))
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_runs_nothing_and_opens_what_it_includes(name: str, tmp_path: Path) -> None:
-    """Plugins, sensors, transmissions and expressions mean nothing; meshes are named only."""
+    """Plugins, sensors, transmissions and expressions are ignored; meshes are not opened."""
     for other, text in FILES.items():
         (tmp_path / other).write_text(text)
     for other in ("evil.so", "evil.stl"):
@@ -76,7 +76,7 @@ MJCF = {
 
 @pytest.mark.parametrize("name", MJCF)
 def test_mjcf_loads_no_library_and_shows_no_other_file(name: str, tmp_path: Path) -> None:
-    """Plugins are those that MuJoCo brings; what is included must be MJCF."""
+    """MuJoCo loads only its own plugins, and included files must be MJCF files."""
     pytest.importorskip("mujoco")
     (tmp_path / "secret.txt").write_text(SECRET)
     (tmp_path / "secret.xml").write_text(f"<config><key>{SECRET}</key></config>")

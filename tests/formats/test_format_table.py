@@ -1,7 +1,8 @@
-"""The table of docs/formats.md: what a cell says a format can express, its writer does.
+"""Each writer does what the table in docs/formats.md states about its format.
 
-A cell with words: what is read back is the same; one that says "left out": but for what a note
-tells; an empty one: it is refused. A row has a mechanism for each of its kinds.
+A cell with text means that the mechanism reads back unchanged, or, with "left out", unchanged
+except for what a note states. An empty cell means that the writer refuses the mechanism. Each row
+has a mechanism for each of its variants.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ from chasles.robots._solids import box
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
 LEFT_OUT = ("ignored", "not store", "not written")
-"""Words of notes."""
+"""Words that mark notes about omitted parts."""
 
 NONE = Transform.identity()
 POSE = Transform.from_pose(matrix_from_vector(Vector.of(0.3, -0.5, 0.9)), Vector.of(0.1, 0.2, 0.3))
@@ -47,7 +48,7 @@ Mechanisms = Iterator[Description | Sample]
 
 
 def arm(*kinds: str, **numbers: object) -> Description:
-    """Links one on the other, each turned against the one before; numbers: of the last joint."""
+    """Return a serial arm with oblique joint axes; `numbers` are parameters of the last joint."""
     names = [f"link{k}" for k in range(len(kinds) + 1)]
     joints = [
         JointData(f"joint{k}", kind, names[k], names[k + 1], POSE, Vector.of(0.6, 0.0, 0.8))
@@ -58,7 +59,7 @@ def arm(*kinds: str, **numbers: object) -> Description:
 
 
 def of(*kinds: str, **numbers: object) -> Callable[[], Mechanisms]:
-    """An arm whose last joint is of each of some types."""
+    """Return a function that yields an arm for each type of the last joint."""
 
     def made() -> Mechanisms:
         for kind in kinds:
@@ -70,7 +71,7 @@ def of(*kinds: str, **numbers: object) -> Callable[[], Mechanisms]:
 
 
 def floating(parent: str | None, pose: Transform) -> Callable[[], Mechanisms]:
-    """A link that is free from the world, or from another."""
+    """Return a function that yields a link floating relative to the world or to another link."""
 
     def made() -> Mechanisms:
         source = arm("revolute", "revolute")
@@ -86,7 +87,10 @@ def floating(parent: str | None, pose: Transform) -> Callable[[], Mechanisms]:
 
 
 def closed(*kinds: str, at: float = 0.0) -> Callable[[], Mechanisms]:
-    """An arm of seven turns with a loop of each type that is closed where all are at an angle."""
+    """Return a function that yields an arm of seven joints with one loop for each type.
+
+    The loop is closed if all joint angles are `at` (rad).
+    """
 
     def made() -> Mechanisms:
         plain = chasles.Robot(arm(*["revolute"] * 7))
@@ -106,7 +110,7 @@ def matrix(rows: list[list[float]]) -> chasles.mathematics.linear.Matrix:
 
 
 def through_free() -> Mechanisms:
-    """A link that floats, held by a ball."""
+    """Yield a floating link with a spherical loop joint to the world."""
     (source,) = floating(None, NONE)()
     assert isinstance(source, Description)
     loop = LoopData("loop", "spherical", None, "bird")
@@ -114,14 +118,14 @@ def through_free() -> Mechanisms:
 
 
 def turned() -> Mechanisms:
-    """An arm with a rotor that two of its joints turn."""
+    """Yield an arm with a rotor driven by two of its joints."""
     source = arm("revolute", "revolute", "prismatic")
     rotor = RotorData("rotor", ("joint0", "joint2"), (2.0, -0.5), 0.3)
     yield replace(source, rotors=(rotor,))
 
 
 def tied(*made: CouplingData) -> Callable[[], Mechanisms]:
-    """An arm with each of some couplings, which hold at one position."""
+    """Return a function that yields an arm for each coupling, with a position where it holds."""
 
     def each() -> Mechanisms:
         source, q = arm("revolute", "revolute", "revolute"), np.array([0.0, 0.1, 0.05])
@@ -132,7 +136,7 @@ def tied(*made: CouplingData) -> Callable[[], Mechanisms]:
 
 
 def choosing() -> Mechanisms:
-    """Four of seven freedoms, beside a loop that takes three."""
+    """Yield an arm of seven joints, four of them independent, with a loop of three equations."""
     for sample in closed("spherical")():
         assert isinstance(sample, Sample)
         freedoms = tuple(f"joint{k}" for k in range(4))
@@ -152,7 +156,7 @@ def shaped(*kinds: str) -> Callable[[], Mechanisms]:
 
 
 def with_link(link: LinkData, *, carried: int) -> Callable[[], Mechanisms]:
-    """An arm in the middle of which is a link, with so many others on it."""
+    """Return a function that yields an arm whose middle link is `link`, with `carried` children."""
 
     def made() -> Mechanisms:
         source = arm("revolute", "prismatic")
@@ -241,7 +245,7 @@ ROWS: dict[str, Callable[[], Mechanisms]] = {
     "kinematics only": one(replace(arm("revolute"), massless=True)),
     "user-defined joints": of("custom", custom=Revolute()),
 }
-"""The mechanisms of each row."""
+"""Mechanisms for each row."""
 
 
 def started(source: Description) -> Sample:
@@ -249,7 +253,7 @@ def started(source: Description) -> Sample:
 
 
 def table() -> dict[str, dict[str, str]]:
-    """The cells by row and suffix."""
+    """Return the cells by row and suffix."""
     lines = PAGE.read_text("utf-8").split("## Features by format")[1].split("\n## ")[0].split("\n")
     rows = [[x.strip() for x in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
     suffixes = [name.split("`")[1] for name in rows[0][1:]]

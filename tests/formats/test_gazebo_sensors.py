@@ -64,7 +64,7 @@ def test_noise_is_that_of_the_file(robot: chasles.Robot) -> None:
 
 
 def test_values_in_a_known_motion(robot: chasles.Robot) -> None:
-    """Turning at 2 rad/s: the centripetal acceleration of a point at 0.1 m, the wall at 1.9 m."""
+    """Readings at 2 rad/s: centripetal acceleration at a radius of 0.1 m, and a wall at 1.9 m."""
     found = robot.sense([0.0], [2.0], [0.0])
     assert np.allclose(found["imu.angular_velocity"], [0.0, 0.0, 2.0])
     assert np.allclose(found["imu.linear_acceleration"], [0.0, 0.1 * 4.0, 9.81], atol=1e-12)

@@ -1,4 +1,4 @@
-"""Files with mistakes, and files that mean harm: loaded or refused, in bounded time and memory."""
+"""Damaged and malicious files are loaded or refused, in bounded time and memory."""
 
 import re
 import resource
@@ -16,7 +16,7 @@ from chasles.formats.files import MAX_LINKS, suffixes
 
 
 def test_mutated_files_load_or_are_refused(tmp_path: Path) -> None:
-    """No other error, none that takes long, and a good part of each kind."""
+    """Mutated files cause no other errors and no long run times; many load, many are refused."""
     put(tmp_path)
     loaded = 0
     for seed, name, data in cases(400):
@@ -32,7 +32,7 @@ def test_mutated_files_load_or_are_refused(tmp_path: Path) -> None:
 
 
 def test_mutated_xacro_files_are_refused_with_their_line(tmp_path: Path) -> None:
-    """Wherever the mistake is: in an expression, a macro, a block, an include, the XML."""
+    """Mistakes in expressions, macros, blocks, includes and XML are reported with their line."""
     put(tmp_path)
     told = []
     for _, name, data in cases(150, kind=".xacro"):
@@ -90,7 +90,7 @@ for path in sys.argv[1:]:
 
 
 def test_hostile_files_are_refused(tmp_path: Path) -> None:
-    """Each in a second of processor time and 200 MB, in a process that has done nothing else."""
+    """Each file is refused within 1 s of processor time and 200 MB, in a new process."""
     paths = [tmp_path / name for name in HOSTILE]
     for path in paths:
         with path.open("w") as stream:

@@ -1,4 +1,4 @@
-"""Actuators and springs beyond single states: compiled code, derivatives, and motions in time."""
+"""Actuators and springs in compiled code, in derivatives and in simulations."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""No field of a description is forgotten by mechanism files: a new one must survive, or be told."""
+"""Mechanism files preserve or report every field of a description, including new fields."""
 
 import math
 from collections.abc import Iterator
@@ -131,31 +131,31 @@ WHOLE = Description(
     planes=(ShapeData("a", "plane", (), POSE, role="collision", friction=(0.4, 0.5, 0.6)),),
     precision=Precision(5, 7, 2e-3),
 )
-"""With another value in each field than it has without being said."""
+"""Description in which every field differs from its default."""
 
 MODULES = (description.__name__, machine.__name__)
 
 OWN = {"where", "closure"}
-"""Fields that are of the file or the library, not of the mechanism."""
+"""Fields that belong to the file or to the library, not to the mechanism."""
 
 REFUSED = {
     "custom": {"kind": "custom", "custom": Revolute()},
     "motion": {"motion": motion(lambda t: 2.0 * t)},
 }
-"""Fields that are functions in Python."""
+"""Fields that contain Python functions."""
 
 CODES = {"custom": "E-FILE-032", "motion": "E-FILE-033"}
 
 
 def default(field: Field[Any]) -> Any:
-    """What a field is without being said; what nothing is where it must be."""
+    """Return the default of a field, or MISSING if the field is required."""
     if field.default_factory is not MISSING:
         return field.default_factory()
     return field.default
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """All dataclasses of `chasles.model.description` in a value."""
+    """Yield all dataclasses of `description` and `machine` in a value."""
     if isinstance(value, tuple):
         for entry in value:
             yield from parts(entry)
@@ -186,11 +186,11 @@ def test_writers_note_the_planes_that_they_omit(suffix: str, tmp_path: Path) -> 
 
 
 def test_the_sample_has_every_field() -> None:
-    """Else the test above would not see that one is lost."""
+    """The sample covers every field, so the test above would detect a lost field."""
     modules = [*vars(description).values(), *vars(machine).values()]
     kinds = [x for x in modules if is_dataclass(x) and isinstance(x, type)]
     known = {x for x in kinds if x.__module__ in MODULES}
-    known -= {description.Closure}  # which the library chooses
+    known -= {description.Closure}  # chosen by the library
     said = {
         (type(part), field.name)
         for part in parts(WHOLE)
@@ -203,16 +203,16 @@ def test_the_sample_has_every_field() -> None:
         for field in fields(kind)
         if (kind, field.name) not in said and field.name not in OWN
     }
-    loop = {f"LoopData.{name}" for name in ("mimic", *REFUSED)}  # which a loop may not have
+    loop = {f"LoopData.{name}" for name in ("mimic", *REFUSED)}  # not allowed in a loop
     own = {f"CouplingData.{name}" for name in ("rates", "frames")} | {"RollingData.rates"}
-    own.add("Description.unsupported")  # which is of the file that was read
-    own.add("Description.sensors")  # which a note says are left out
-    own |= {"Description.paired", "Description.fields"}  # of which a note says the same
+    own.add("Description.unsupported")  # describes the file that was read
+    own.add("Description.sensors")  # omitted with a note
+    own |= {"Description.paired", "Description.fields"}  # omitted with a note
     assert missing == loop | own | {f"JointData.{name}" for name in REFUSED}
 
 
 def test_notes_name_files_without_folders(tmp_path: Path) -> None:
-    """A file that is given to others does not tell where the one before it was."""
+    """A file that is passed on to others does not reveal the folder of its original."""
     file = tmp_path / "secret" / "a.urdf"
     notes = (f"{file}:3: angle 1.5708 taken as pi/2", "a note")
     formats.write(replace(WHOLE, where=str(file), notes=notes), tmp_path / "a.toml")

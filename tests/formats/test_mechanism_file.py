@@ -1,4 +1,4 @@
-"""Mechanism files: what they mean, in which units, that nothing is lost in them, and bad ones."""
+"""Mechanism files: meaning, units, lossless round trips, and bad files."""
 
 import contextlib
 import math
@@ -109,7 +109,7 @@ joint = "turn"
 ratios = {slide = -2.0}
 offset = 0.1
 """
-"""Keys in lines 1-3, units 5-8, links from 10, 13, 19, joints 24, 33, 43, loop 50, gear 62."""
+"""Line numbers: keys 1-3, units 5-8, links 10, 13, 19, joints 24, 33, 43, loop 50, gear 62."""
 
 Write = Callable[[str], Path]
 
@@ -125,12 +125,12 @@ def file(tmp_path: Path) -> Write:
 
 
 def residual_at(data: CouplingData, values: dict[str, float]) -> float:
-    """The residual of a coupling where its coordinates have these values."""
+    """Return the residual of a coupling for the given coordinates."""
     return float(replayed(data.residual, {"q": [values[name] for name in data.freedoms]})[0])
 
 
 def flat(value: Any) -> Any:
-    """A description as plain lists: transforms by matrix and position, programs as text."""
+    """Convert a description to lists: transforms as matrix and position, programs as text."""
     if isinstance(value, Transform):
         return [*map(list, value.R.rows), list(value.r)]
     if isinstance(value, Program):
@@ -146,7 +146,7 @@ def flat(value: Any) -> Any:
 
 
 def same(a: Any, b: Any) -> None:
-    """Equal but for rounding in the last place, beside the largest of a list of numbers."""
+    """Check equality up to rounding, relative to the largest entry of a list of floats."""
     if isinstance(a, list) and a and all(isinstance(x, float | int) for x in a):
         finite = [x for x in a if math.isfinite(x)]
         np.testing.assert_allclose(b, a, rtol=0.0, atol=1e-15 * max(map(abs, finite), default=0.0))
@@ -219,7 +219,7 @@ def test_floating_bases(file: Write) -> None:
     assert (robot.joints[0], robot.nv) == ("root_joint", 9)
 
 
-# Nothing is lost -------------------------------------------------------------------------------
+# Round trips -----------------------------------------------------------------------------------
 
 
 SIZES: dict[str, tuple[int, ...]] = {
@@ -253,7 +253,7 @@ NAMES = st.text(min_size=1, max_size=6)
 
 @st.composite
 def descriptions(draw: st.DrawFn) -> Description:
-    """Trees of all joint types with loops, gears, mimics and frames; names of any letters."""
+    """Draw trees of all joint types with loops, gears, mimic joints, frames and any names."""
     count = draw(st.integers(1, 4))
     names = draw(st.lists(NAMES, min_size=2 * count + 4, max_size=2 * count + 4, unique=True))
     links, joints = names[: count + 1], names[count + 1 : 2 * count + 1]
@@ -318,7 +318,7 @@ def test_any_mechanism_survives(
 
 
 def test_gears_keep_their_numbers(tmp_path: Path) -> None:
-    """A differential, sums with another factor before their first joint, one after the other."""
+    """Gears and couplings keep their coefficients, also with leading factors other than one."""
     source = chasles.robots.planar(3).model.source
     sums = gear("d", "joint3", {"joint1": 0.1, "joint2": -1.0 / 3.0}, 0.7)
     round_trip(replace(source, couplings=(sums,)), tmp_path / "a.toml")
@@ -335,7 +335,7 @@ def test_gears_keep_their_numbers(tmp_path: Path) -> None:
 
 
 def test_polynomials_keep_their_numbers(tmp_path: Path) -> None:
-    """With products of coordinates, constants, divisions by numbers, and powers of sums."""
+    """Products of coordinates, constants, divisions and powers of sums are preserved."""
     source = chasles.robots.planar(3).model.source
     names = ["joint3", "joint1", "joint2"]
     curve = coupling("c", names, lambda z, x, y: (x - 2.0 * y) * (x - 2.0 * y) / 3.0 - z + 0.7)
@@ -353,7 +353,7 @@ def test_massless_links_are_meant(tmp_path: Path) -> None:
     round_trip(source, tmp_path / "a.toml")
 
 
-# What cannot be written --------------------------------------------------------------------------
+# Refused mechanisms ------------------------------------------------------------------------------
 
 
 def test_what_has_no_place_in_a_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Actuators, keyframes, tendons and fluid in mechanism files: what is refused, what parts keep."""
+"""Actuators, keyframes, tendons and fluid in mechanism files: refusals and round trips."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Memory that reading a file takes, by its size: hostile files of every format that is read here.
+"""Memory for reading hostile files, by file size, in every format that chasles parses itself.
 
-xacro and MJCF files are expanded and compiled in processes with a bound on their memory.
+xacro and MJCF files are expanded and compiled in processes with a memory limit.
 """
 
 import random
@@ -20,12 +20,12 @@ from chasles.formats.mjcf_source import MUJOCO
 from chasles.formats.xacro import XACRO
 
 TIMES, BASE = 200, 32 * 2**20
-"""docs/formats.md: reading takes at most 200 times the file's size and 32 MB."""
+"""Bound stated in docs/formats.md: 200 times the file's size plus 32 MB."""
 
 
 @pytest.mark.parametrize("size", [10**4, 3 * 10**5])
 def test_memory_is_bounded_by_size(size: int) -> None:
-    """One file of every family, each in a process of its own."""
+    """One file of every family is read, each in its own process."""
     script = Path(hostile_families.__file__)
     done = subprocess.run(
         [sys.executable, script, str(size)], capture_output=True, text=True, timeout=300
@@ -39,14 +39,17 @@ def test_memory_is_bounded_by_size(size: int) -> None:
 
 
 def test_every_reader_has_families() -> None:
-    """Those of xacro and MJCF work behind a wall with a bound, after the same parser of XML."""
+    """There are families for every reader except xacro and MJCF, which have a memory limit.
+
+    Their files pass through the same XML parser first.
+    """
     suffixes = {suffix for row in chasles.formats.files.FORMATS.values() for suffix in row.suffixes}
     known = {Path(name).suffix for name in hostile_families.FAMILIES}
     assert suffixes - known == {".xacro", ".xml", ".mjcf"}
     assert max(XACRO.memory, MUJOCO.memory) <= 4 * 2**30
 
 
-# Keys of TOML ----------------------------------------------------------------------------------
+# TOML keys -------------------------------------------------------------------------------------
 
 DEEP = "a.a.a.a.a.a.a = 1"
 PIECES = (
@@ -56,7 +59,7 @@ PIECES = (
 
 
 def test_deep_keys_are_found_wherever_tomllib_finds_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In texts of random pieces: what is parsed to a deep table was refused before."""
+    """Every random text that tomllib parses to a deep table was refused before parsing."""
     rng = random.Random(1)
     counts = {True: 0, False: 0}
     for _ in range(20_000):

@@ -1,4 +1,4 @@
-"""Mesh files that would make much of little are refused; ordinary ones are read."""
+"""Mesh files that expand to far more data than they contain are refused; others are read."""
 
 import struct
 from pathlib import Path
@@ -23,7 +23,7 @@ SHOWN = '<instance_geometry url="#g"/>'
 
 
 def doubled(levels: int) -> str:
-    """Nodes that show the one before twice."""
+    """Return nodes that each show the previous node twice."""
     nodes = "".join(
         f'<node id="n{k}">{f"""<instance_node url="#n{k - 1}"/>""" * 2}</node>'
         for k in range(1, levels)
@@ -75,13 +75,13 @@ def test_ordinary_meshes_are_read(suffix: str, tmp_path: Path) -> None:
 
 
 def test_other_files_are_not_meshes(tmp_path: Path) -> None:
-    """Whatever else trimesh could read."""
+    """Other files are not used as meshes, even if trimesh can read them."""
     (tmp_path / "a.zip").write_bytes(b"PK")
     assert solids.located(str(tmp_path / "a.urdf"), "a.zip") is None
 
 
 def test_binary_stl_files_are_read_without_trimesh(tmp_path: Path) -> None:
-    """The same vertices and faces as trimesh has; a file of text goes to trimesh."""
+    """Binary STL files give the vertices and faces that trimesh finds; trimesh reads text files."""
     shape = trimesh.creation.icosphere(subdivisions=2, radius=0.3)
     path = tmp_path / "ball.stl"
     shape.export(path)

@@ -1,4 +1,4 @@
-"""MJCF: what is read, against MuJoCo on the same file; what is refused and how; bounds."""
+"""MJCF: comparison with MuJoCo on the same files, refusals, and limits."""
 
 import contextlib
 import importlib.util
@@ -21,10 +21,10 @@ from chasles import conventions
 from chasles.formats import mjcf, mjcf_source
 from chasles.mathematics.linear import Vector
 
-TOLERANCE = 1e-12  # both sides round; of gymnasium's and dm_control's models the worst has 4e-14
+TOLERANCE = 1e-12  # rounding in both; at most 4e-14 for models of gymnasium and dm_control
 
 SPHERE = '<geom size="0.1" mass="1"/>'
-"""A shape that gives a body mass."""
+"""Shape that gives a body mass."""
 
 TREES = {
     "every joint type": f"""
@@ -106,7 +106,7 @@ TREES = {
           <body name="two" pos="0 0 2"><freejoint name="free2"/>{SPHERE}</body>
         </worldbody>""",
 }
-"""Mechanisms without equalities."""
+"""Mechanisms without equality constraints."""
 
 
 def document(inside: str) -> str:
@@ -118,7 +118,7 @@ Saved = Callable[[str], Path]
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Saved:
-    """A file with the given text."""
+    """Return a function that writes a text to a file."""
 
     def save(text: str) -> Path:
         (tmp_path / "machine.xml").write_text(text)
@@ -128,7 +128,7 @@ def saved(tmp_path: Path) -> Saved:
 
 
 class Twin:
-    """A robot here and in MuJoCo, from one file, at one state."""
+    """Robot and MuJoCo model of one file, in the same state."""
 
     def __init__(self, file: Path, *, mimic: bool = True) -> None:
         self.robot = chasles.load(file, mimic=mimic)
@@ -136,7 +136,7 @@ class Twin:
         self.data = mujoco.MjData(self.there)
 
     def place(self, q: np.ndarray, qd: np.ndarray) -> conventions.Convention:
-        """MuJoCo in our state, all derived quantities computed."""
+        """Set MuJoCo to a state of chasles and compute all derived quantities."""
         convention = conventions.mujoco(self.robot)
         self.data.qpos[:] = convention.to_position(q)
         self.data.qvel[:] = convention.to_velocity(q, qd)
@@ -150,12 +150,12 @@ class Twin:
         return M
 
 
-# The same mechanism as MuJoCo's ----------------------------------------------------------------
+# Comparison with MuJoCo ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TREES)
 def test_trees_are_those_of_mujoco(name: str, saved: Saved) -> None:
-    """Poses, mass matrix and bias forces at random states, in MuJoCo's own coordinates."""
+    """Poses, mass matrix and bias forces at random states equal MuJoCo's, in its coordinates."""
     twin = Twin(saved(document(TREES[name])))
     model, data, rng = twin.robot.model, twin.data, np.random.default_rng(5)
     bodies = [link.name for link in model.source.links if not link.massless]
@@ -198,7 +198,7 @@ def test_joints_keep_their_numbers(saved: Saved) -> None:
 
 
 def test_limits_are_of_mujocos_coordinate(saved: Saved) -> None:
-    """Of a joint with `ref`, whose coordinate is that where the file has its body."""
+    """The coordinate of a joint with `ref` equals `ref` in the pose that the file gives."""
     text = '<joint name="j" type="slide" ref="2" range="1 3"/>'
     body = f'<worldbody><body name="a">{text}{SPHERE}</body></worldbody>'
     robot = chasles.load(saved(document(body)))
@@ -221,7 +221,7 @@ def test_massless_links_between_joints_are_no_surprise(saved: Saved) -> None:
 
 
 def test_floating(saved: Saved) -> None:
-    """A body that worldbody holds can be set free; what floats already stays as it is."""
+    """A body fixed to worldbody can be made floating; a floating body is left unchanged."""
     held = f'<worldbody><body name="a" pos="0 0 1">{SPHERE}</body></worldbody>'
     assert chasles.load(saved(document(held))).nv == 0
     assert chasles.load(saved(document(held)), floating=True).joints == ("root_joint",)
@@ -319,7 +319,10 @@ def looped(name: str) -> str:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_are_open_as_in_mujoco(name: str, saved: Saved) -> None:
-    """Anywhere: distances are the same; MuJoCo's angles are sines of their halves."""
+    """Residuals of open loops agree with MuJoCo's, at arbitrary positions.
+
+    The distances are equal. MuJoCo's angular residual is the sine of half the angle.
+    """
     twin = Twin(saved(looped(name)))
     robot, rng = twin.robot, np.random.default_rng(2)
     assert robot.loops == ("e",)
@@ -346,7 +349,7 @@ def test_couplings_are_open_as_in_mujoco(name: str, saved: Saved) -> None:
 
 
 def closed(robot: chasles.Robot) -> np.ndarray:
-    """The first of some random positions from which the loops close."""
+    """Return a position with closed loops, found from one of several random guesses."""
     for guess in robot.random(1, size=50):
         y = [0.0 if "[" in k else guess[robot.position_slice(k)][0] for k in robot.independent]
         with contextlib.suppress(chasles.ImpossiblePosition):
@@ -356,9 +359,9 @@ def closed(robot: chasles.Robot) -> np.ndarray:
 
 @pytest.mark.parametrize("name", LOOPS | COUPLINGS)
 def test_loops_move_as_mujocos_equations_say(name: str, saved: Saved) -> None:
-    """From its M, J and bias at a moving state, by Gauss's principle: J a + Jdot v = 0.
+    """Accelerations follow from MuJoCo's M, J and bias by Gauss's principle: J a + Jdot v = 0.
 
-    Jdot v by central differences along v, which leave 1e-9 of it.
+    Jdot v is computed by central differences along v, with a relative error of 1e-9.
     """
     twin = Twin(saved(looped(name)))
     robot, model, data = twin.robot, twin.there, twin.data
@@ -381,15 +384,16 @@ def test_loops_move_as_mujocos_equations_say(name: str, saved: Saved) -> None:
     expected = smooth - np.linalg.solve(M, pull)
     qdd = robot.forward_dynamics(q, qd, np.zeros(robot.nv))
     assert relative(there.to_acceleration(q, qd, qdd), expected) < 1e-7
-    assert relative(expected, smooth) > 1e-2  # without the loop it moves otherwise
+    assert relative(expected, smooth) > 1e-2  # the loop changes the motion
 
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_move_as_in_mujoco(name: str, saved: Saved) -> None:
-    """MuJoCo's own answer, as stiff as it gets (0.9999): at rest, since it has no Jdot v.
+    """Accelerations equal MuJoCo's for its stiffest constraints (impedance 0.9999), at rest.
 
-    The softness of a weld's turn is that of the bodies' own inertia, a hundred times more than
-    there is here: without torquescale, which acts on the equations alone, 0.6 to 4.5 % are missed.
+    The robot is at rest, because MuJoCo ignores Jdot v. MuJoCo derives the rotational softness of a
+    weld from the bodies' own inertia, which gives a hundred times the softness that applies here.
+    Without torquescale, which affects only the constraint equations, differences are 0.6 to 4.5 %.
     """
     twin = Twin(saved(looped(name).replace("<weld", '<weld torquescale="100"')))
     robot, rest = twin.robot, np.zeros(twin.robot.nv)
@@ -400,7 +404,7 @@ def test_loops_move_as_in_mujoco(name: str, saved: Saved) -> None:
 
 
 def test_linear_equalities_of_joints_are_mimic_joints(saved: Saved) -> None:
-    """c follows a: M and bias are G' M G and G' h of MuJoCo's, whose equality is met."""
+    """Joint c mimics a: M and bias are G' M G and G' h of MuJoCo, whose equality is satisfied."""
     line = f'<joint joint1="c" joint2="a" polycoef="0.1 2 0 0 0" {STIFF}/>'
     twin = Twin(saved(geared(line)))
     robot, data = twin.robot, twin.data
@@ -551,7 +555,7 @@ def test_too_many_parts(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_compiler_that_hangs_is_stopped(
     saved: Saved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pipe that nobody writes to would be read for ever."""
+    """A pipe without a writer would block the compiler forever."""
     os.mkfifo(tmp_path / "pipe.xml")
     monkeypatch.setattr(mjcf_source, "MUJOCO", replace(mjcf_source.MUJOCO, seconds=1.0))
     start = time.monotonic()
@@ -562,7 +566,7 @@ def test_a_compiler_that_hangs_is_stopped(
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="the system cannot stop processes")
 def test_time_in_which_processes_are_stopped_does_not_count(tmp_path: Path) -> None:
-    """As on a machine that sleeps: the tool may take 5 s, takes less, and is stopped for 6 s."""
+    """The tool has a limit of 5 s, needs less, and is stopped for 6 s, as on a sleeping machine."""
     tool = tmp_path / "tool.py"
     tool.write_text("import time\ndef answer(file):\n    time.sleep(0.2)\n    return {'a': 1}\n")
     asked = (
@@ -587,7 +591,7 @@ def test_without_mujoco_the_remedy_is_named(saved: Saved, monkeypatch: pytest.Mo
 
 
 def test_nothing_is_left_beside_the_file(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MuJoCo logs into the folder that it is run in."""
+    """MuJoCo writes a log file into its working directory, which is not the file's folder."""
     file = saved(document(GEARS))
     monkeypatch.chdir(file.parent)
     chasles.load(file.name)

@@ -1,4 +1,4 @@
-"""Armature of MJCF files: of joints, actuators and fixed tendons, against MuJoCo."""
+"""Armature of joints, actuators and fixed tendons in MJCF files, compared with MuJoCo."""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ from chasles.algorithms import FUNCTIONS
 
 __all__ = ["saved"]
 
-TOLERANCE = 1e-12  # both sides round
+TOLERANCE = 1e-12  # rounding in both programs
 
 ACTUATORS = {
     "motor": "",
@@ -25,11 +25,11 @@ ACTUATORS = {
     "damper": 'kv="1" ctrlrange="0 1"',
     "cylinder": 'diameter="2"',
 }
-"""Kinds that drive joints and tendons, each with what it needs."""
+"""Actuator types for joints and tendons, each with its required attributes."""
 
 
 def chain(rng: random.Random, joints: int) -> str:
-    """A file of one chain with armature everywhere: on a free body, by random joints."""
+    """Return a file with a random chain on a free body, with armature everywhere."""
     body, names = "", []
     for k in reversed(range(joints)):
         kind = rng.choice(["hinge", "hinge", "slide", "ball"])
@@ -69,7 +69,7 @@ def chain(rng: random.Random, joints: int) -> str:
 @pytest.mark.filterwarnings("ignore:.*position servo:chasles.errors.LeftOutWarning")
 @pytest.mark.parametrize("seed", range(8))
 def test_armature_is_that_of_mujoco(seed: int, saved: Saved) -> None:
-    """M, bias and inverse dynamics of random files, in MuJoCo's own coordinates."""
+    """Mass matrix, bias and inverse dynamics of random files equal MuJoCo's."""
     twin = Twin(saved(chain(random.Random(seed), 2 + seed % 4)))
     model, rng = twin.robot.model, np.random.default_rng(seed)
     q = twin.robot.random(rng)
@@ -81,7 +81,7 @@ def test_armature_is_that_of_mujoco(seed: int, saved: Saved) -> None:
     found = direct(model.frictionless(), "inverse_dynamics", q, qd, qdd)
     assert relative(there.to_effort(q, found), tau) < TOLERANCE
     back = direct(model.frictionless(), "forward_dynamics", q, qd, found, method="mass-matrix")
-    assert relative(back, qdd) < 1e-9  # twice the condition of M is lost
+    assert relative(back, qdd) < 1e-9  # rounding errors grow by 2 cond(M)
 
 
 TWO_FINGERS = """<worldbody><body name="palm"><joint name="wrist" axis="0 1 0"/>{ball}
@@ -92,7 +92,7 @@ TWO_FINGERS = """<worldbody><body name="palm"><joint name="wrist" axis="0 1 0"/>
 
 
 def test_a_tendon_over_branches_couples_them(saved: Saved) -> None:
-    """Its kinetic energy is m v^2 / 2 (MuJoCo's documentation); MuJoCo itself drops M[1, 2]."""
+    """The kinetic energy is m v^2 / 2, as MuJoCo documents, although MuJoCo omits M[1, 2]."""
     twin = Twin(saved(document(TWO_FINGERS.format(ball=SPHERE))))
     q, none = np.array([0.3, -0.4, 0.9]), np.zeros(3)
     twin.place(q, none)
@@ -124,7 +124,7 @@ ROPES = """<option gravity="1 2 -8"/><worldbody><site name="o" pos="0 1 0.3"/>
 
 
 def test_spatial_tendons_have_inertia(saved: Saved) -> None:
-    """M, bias and inverse dynamics with pulleys, in MuJoCo's own coordinates."""
+    """Mass matrix, bias and inverse dynamics with pulleys equal MuJoCo's."""
     twin = Twin(saved(document(ROPES.format(ball=SPHERE))))
     assert [rotor.name for rotor in twin.robot.model.source.rotors] == ["rope", "string"]
     rng, model = np.random.default_rng(3), twin.robot.model

@@ -1,7 +1,7 @@
-"""Every element and attribute of MJCF, by MuJoCo's schema: in the model, in a warning, or listed.
+"""Every MJCF element and attribute affects the model, causes a warning, or is listed as unused.
 
-A document has most elements. Each attribute is given another value in turn, and the model that is
-read, or what is said about it, must differ, unless `UNUSED` says why it need not.
+The elements are those of MuJoCo's schema, and the test document has most of them. Each attribute is
+changed in turn. Then the model or the warnings must change, unless `UNUSED` gives a reason.
 """
 
 import re
@@ -71,7 +71,7 @@ UNUSED: dict[str, str] = {
     r"sensor/(plugin|user|tactile|contact|geomdist|geomnormal|geomfromto)(/.*)?": WHOLE,
     r"keyframe/key/(time|mpos|mquat|plastic)": "a keyframe is a state here",
 }
-"""Attributes that change nothing, by patterns of their paths, and why."""
+"""Attributes without effect, by patterns of their paths, with reasons."""
 
 WARNED = {
     "flex": ("worldbody", '<flexcomp name="f" type="grid" count="3 3 1" radius=".01" dim="2"/>'),
@@ -85,11 +85,11 @@ WARNED = {
     ),
     "servo": ("actuator", '<position name="x" site="tip" refsite="palm" gear="0 0 0 1 0 0"/>'),
 }
-"""Parts that are left out with a warning: where each is, and its text."""
+"""Parts that are omitted with a warning, as parent element and XML text."""
 
 
 def reason(path: str) -> str:
-    """Why an attribute may change nothing; "" if it must change something."""
+    """Return the reason why an attribute may have no effect, or "" if it must have one."""
     return next((why for pattern, why in UNUSED.items() if re.fullmatch(pattern, path)), "")
 
 
@@ -101,7 +101,7 @@ def test_every_reason_is_one_of_the_schema() -> None:
 
 
 def read(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, tuple[str, ...]]:
-    """All that is read of a document, and its warnings."""
+    """Return everything that is read from a document, and the warnings."""
     parts = str(mjcf_source.MAX_PARTS)
     monkeypatch.setattr(mjcf_source, "compiled", lambda file: mjcf_child.answer(file, parts))
     found = mjcf.read(written(folder, text))

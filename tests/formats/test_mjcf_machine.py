@@ -1,4 +1,4 @@
-"""Springs, tendons, actuators, keyframes and fluid of MJCF files, held to MuJoCo's own numbers."""
+"""Springs, tendons, actuators, keyframes and fluid of MJCF files, compared with MuJoCo."""
 
 import importlib.util
 import warnings

@@ -1,4 +1,4 @@
-"""MJCF models that ship with gymnasium and dm_control, against MuJoCo; files that are missing."""
+"""MJCF models of gymnasium and dm_control, compared with MuJoCo; missing mesh files."""
 
 import importlib.util
 from functools import cache
@@ -18,12 +18,12 @@ CHOSEN = {
     "gymnasium": ("ant", "half_cheetah", "humanoid", "inverted_pendulum", "pusher_v5", "swimmer"),
     "dm_control": ("cheetah", "manipulator", "quadruped", "stacker", "acrobot"),
 }
-"""A few of each package; `python tests/formats/test_mjcf_published.py` takes all, some minutes."""
+"""Tested models; `python tests/formats/test_mjcf_published.py` checks all in a few minutes."""
 
 
 @cache
 def models(package: str) -> dict[str, Path]:
-    """Models of a package; none if it is not installed."""
+    """Return the models of a package by name, or {} if it is not installed."""
     spec = importlib.util.find_spec(package)
     found: dict[str, Path] = {}
     if spec is not None and spec.origin:
@@ -33,7 +33,7 @@ def models(package: str) -> dict[str, Path]:
 
 
 def differences(path: Path) -> float:
-    """The worst of poses, mass matrix and bias forces at two states, relative."""
+    """Return the largest relative error of poses, mass matrix and bias forces at two states."""
     twin = Twin(path, mimic=False)
     robot, data, rng = twin.robot, twin.data, np.random.default_rng(5)
     bodies = [link.name for link in robot.model.source.links if not link.massless]

@@ -1,4 +1,4 @@
-"""MJCF files written and read again: sensors, actuators, tendons and keyframes say the same."""
+"""Sensors, actuators, tendons and keyframes survive writing and reading of MJCF files."""
 
 import warnings
 from pathlib import Path
@@ -78,7 +78,7 @@ def machine(tmp_path: Path) -> tuple[chasles.Robot, chasles.Robot]:
     text = TEXT.replace('<framexaxis name="axis" objtype="geom" objname="" /></sensor>', REST)
     path, again = tmp_path / "machine.xml", tmp_path / "again.xml"
     path.write_text(text)
-    with warnings.catch_warnings():  # force sensors do not feel spatial tendons
+    with warnings.catch_warnings():  # force sensors ignore spatial tendons
         warnings.simplefilter("ignore", LeftOutWarning)
         robot = chasles.load(path)
         notes = chasles.save(robot, again)

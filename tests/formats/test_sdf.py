@@ -1,4 +1,4 @@
-"""SDF: what is read, against Drake's reading of the same files; what is refused and how."""
+"""SDF: comparison with Drake on the same files, and refusals."""
 
 import json
 import math
@@ -31,14 +31,14 @@ from chasles.mathematics.rotations import matrix_from_axis_angle
 from chasles.model import Limits, Mimic, ModelError
 
 DRAKE = json.loads(Path(__file__).with_name("sdf_by_drake.json").read_text())
-TOLERANCE = 1e-12  # both sides round
+TOLERANCE = 1e-12  # rounding in both programs
 
 Saved = Callable[..., Path]
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Saved:
-    """A file, beside those that others include."""
+    """Return a function that writes a file next to the files that others include."""
     put(tmp_path)
 
     def save(text: str, name: str = "robot.sdf") -> Path:
@@ -65,7 +65,7 @@ def test_files_mean_what_they_mean_to_drake(name: str, saved: Saved) -> None:
 
 
 def test_old_versions_are_converted(saved: Saved) -> None:
-    """Version 1.0 has values in attributes; each file says the same, and has a note."""
+    """Version 1.0 stores values in attributes; its files are converted with a note."""
     text = """<gazebo version="1.0"><model name="old" static="false"><origin pose="0 0 1 0 0.3 0"/>
       <link name="base"/>
       <link name="arm" gravity="true"><origin pose="0 0 0.5 0.7 0 0"/>
@@ -123,7 +123,7 @@ def test_a_joint_without_effort_has_no_motor(saved: Saved) -> None:
 
 
 def test_frames_move_with_the_link_they_are_attached_to(saved: Saved) -> None:
-    """`eye` is placed from the base but moves with the fore arm; `mount` with the first link."""
+    """Frame `eye` is placed from the base but moves with the forearm; `mount` with the base."""
     robot = chasles.load(saved(ARM))
     carriers = {frame.name: frame.link for frame in robot.model.source.frames}
     assert carriers == {"mount": "base", "tip": "fore", "eye": "fore"}
@@ -143,7 +143,7 @@ def test_joints_keep_their_numbers(saved: Saved) -> None:
 
 
 def chain(joints: str, version: str = "1.11", *, links: str = "abcd") -> str:
-    """A model with links in a row; a is fixed to the world."""
+    """Return a model with links in a row, with link a fixed to the world."""
     bodies = "".join(link(x, f"<pose>0 0 {i * 0.5} 0 0 0</pose>") for i, x in enumerate(links))
     return (
         f'<sdf version="{version}"><model name="m">{bodies}'
@@ -174,7 +174,7 @@ LOOP = """<sdf version="1.9"><model name="parallelogram">
 
 
 def test_a_link_with_two_parents_closes_a_loop(saved: Saved) -> None:
-    """A parallelogram: c keeps its direction while both cranks turn."""
+    """In a parallelogram, link c keeps its orientation while both cranks rotate."""
     robot = chasles.load(saved(LOOP))
     assert (robot.joints, robot.loops) == (("ab", "bc", "ad"), ("dc",))
     assert int(robot.mobility()) == 1
@@ -185,7 +185,7 @@ def test_a_link_with_two_parents_closes_a_loop(saved: Saved) -> None:
 
 
 def test_joints_against_the_direction_of_the_tree(saved: Saved) -> None:
-    """c carries b, which is joined to the base: coordinates are those of the file's joints."""
+    """Joint cb has parent c although b is closer to the base; its sign is that of the file."""
     robot = chasles.load(saved(chain(joint("ab", "ab") + joint("cb", "cb"), links="abc")))
     straight = chasles.load(
         saved(
@@ -226,15 +226,18 @@ def gearbox(ends: str, reference: str, axis: str = "0 1 0", axis2: str = "0 1 0"
         (("ab", "ac"), gearbox("cb", "a"), -1.0 / 3.0),
         (("ab", "ac"), gearbox("bc", "a", axis2="0 -1 0"), 3.0),
         (("ab", "ac"), gearbox("bc", "a", axis="0 -2 0", axis2="0 -1 0"), -3.0),
-        (("ab", "bc"), gearbox("ac", "b"), 3.0),  # ab turns b against a, the gear a against b
+        (("ab", "bc"), gearbox("ac", "b"), 3.0),  # ab is b relative to a, g is a relative to b
         (("ab", "cb"), gearbox("ac", "b"), -3.0),
     ],
 )
 def test_a_gearbox_couples_the_angles_of_two_joints(
     joints: tuple[str, str], box: str, ratio: float, saved: Saved
 ) -> None:
-    """theta2 = -3 theta1, each of a link against the reference; the second joint is ratio times
-    the first, and the torque that turns both is that of one freedom with both inertias."""
+    """A gearbox imposes theta2 = -3 theta1 on link angles relative to the reference link.
+
+    The second joint position is `ratio` times the first. A torque accelerates both joints like one
+    coordinate with both inertias.
+    """
     text = chain("".join(joint(x, x) for x in joints) + box, links="abc")
     robot = chasles.load(saved(text))
     assert robot.couplings == ("g",)
@@ -253,7 +256,7 @@ def test_a_gearbox_couples_the_angles_of_two_joints(
 
 
 def test_screws_of_both_kinds(saved: Saved) -> None:
-    """0.2 m a turn, right-handed, is -2 pi / 0.2 rad/m, left-handed."""
+    """A right-handed pitch of 0.2 m per turn equals a left-handed -2 pi / 0.2 rad/m."""
     for tag, value in (("screw_thread_pitch", 0.2), ("thread_pitch", -2 * math.pi / 0.2)):
         rest = f"<{tag}>{value!r}</{tag}>"
         robot = chasles.load(saved(chain(joint("ab", "ab", "screw", rest), links="ab")))
@@ -270,7 +273,7 @@ def test_screws_of_both_kinds(saved: Saved) -> None:
     ],
 )
 def test_two_axes(axis2: str, joints: tuple[str, ...], saved: Saved) -> None:
-    """Turns about the first axis, then about the second as the first has turned it."""
+    """The first joint rotates the second axis."""
     text = chain(joint("ab", "ab", "revolute2", f"<axis2>{axis2}</axis2>"), links="ab")
     robot = chasles.load(saved(text))
     assert robot.joints == joints
@@ -300,7 +303,7 @@ def test_floating_frees_what_one_fixed_joint_holds(saved: Saved) -> None:
 
 
 def test_static_models_are_fixed(saved: Saved) -> None:
-    """Their joints do not move; models beside each other have their names before those of parts."""
+    """Joints of static models are fixed; with several models, parts have names like model::part."""
     text = f"""<sdf version="1.9"><world name="w">
       <model name="table"><static>true</static><pose>1 0 0 0 0 0</pose>{link("top")}{link("leg")}
         <joint name="j" type="ball"><parent>top</parent><child>leg</child></joint></model>
@@ -341,7 +344,7 @@ def test_includes_are_files(saved: Saved, tmp_path: Path) -> None:
     np.testing.assert_allclose(left[:3, 3], [0.0, 1.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(right[:3, 3], [0.0, 0.0, 1.0], atol=1e-12)
     axis = robot.jacobian([0, 0], frame="left::arm", axes="world")[:3, 0]
-    np.testing.assert_allclose(axis, [0.0, 1.0, 0.0], atol=1e-12)  # 1.4: along the model's
+    np.testing.assert_allclose(axis, [0.0, 1.0, 0.0], atol=1e-12)  # SDF 1.4: in model axes
 
 
 CART = f"""<sdf version="1.9"><model name="m">{link("cart")}<include><uri>model://gripper</uri>
@@ -350,7 +353,7 @@ WITH_HAND = ("world", "cart", "hand::finger", "hand::palm")
 
 
 def test_models_beside_the_file_and_above(saved: Saved) -> None:
-    """Of the newest version that is known."""
+    """Models are found next to the file or above, in the newest known version."""
     for place in ("cart.sdf", "tool/cart.sdf", "gripper/cart.sdf"):
         assert chasles.load(saved(CART, place)).bodies == WITH_HAND
 
@@ -400,7 +403,7 @@ def test_lights_and_actors_are_left_out(saved: Saved) -> None:
 
 
 def test_merged_parts_are_those_of_the_model(saved: Saved) -> None:
-    """Without a name before theirs; what they call __model__ is their own model's frame."""
+    """Parts of merged models get no prefix; `__model__` is the frame of their own model."""
     robot = chasles.load(saved(MERGED))
     assert robot.bodies == ("world", "base", "finger", "palm", "shank", "bit::edge")
     with raises("E-SDF-025", "'shank'"):
@@ -408,7 +411,7 @@ def test_merged_parts_are_those_of_the_model(saved: Saved) -> None:
     assert robot.frames[-5:] == ("grip", "flange", "_merged__tool__model__", "bit::point", "work")
 
 
-# What is refused -------------------------------------------------------------------------------
+# Refusals --------------------------------------------------------------------------------------
 
 REFUSED = {
     "no version": (ARM.replace(' version="1.9"', ""), ":1: file: sdf has no version"),
@@ -525,7 +528,7 @@ def test_refused_with_reason(name: str, saved: Saved, monkeypatch: pytest.Monkey
 def test_files_that_include_each_other_without_end_are_refused(
     saved: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ten files that each include the next one ten times."""
+    """Ten files that each include the next file ten times exceed the limit."""
     monkeypatch.setattr(sdf_document, "MAX_PARTS", 1000)
     for k in range(10):
         names = "".join(

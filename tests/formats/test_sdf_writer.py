@@ -1,4 +1,4 @@
-"""Writing SDF: names, loops, and what is refused; `test_writers.py` has the rest."""
+"""SDF writer: names, loops and refusals; `test_writers.py` has the other tests."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_rotors_of_motors_are_not_left_out_without_a_word(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "motors"])
 def test_what_was_read_is_written_and_read_again(name: str, tmp_path: Path) -> None:
-    """Nested models become one; their parts get names without colons."""
+    """Nested models are flattened, and their parts get names without colons."""
     robot = chasles.load(put(tmp_path, a=FILES[name]) / "a.sdf")
     notes = chasles.save(robot, tmp_path / "b.sdf")
     again = chasles.load(tmp_path / "b.sdf")
@@ -48,7 +48,7 @@ def test_what_was_read_is_written_and_read_again(name: str, tmp_path: Path) -> N
 
 
 def test_gears_of_two_joints_are_gearboxes(tmp_path: Path) -> None:
-    """Beside each other and in a row, with any senses of the axes; the world is an end of one."""
+    """Gears couple joints in parallel, in series and at the world, with axes of either sense."""
     robot = chasles.robots.general_tree(6, 2).with_couplings(
         gear("side", "joint3", {"joint2": -1.7}),
         gear("row", "joint6", {"joint3": 0.6}),
@@ -61,7 +61,7 @@ def test_gears_of_two_joints_are_gearboxes(tmp_path: Path) -> None:
 
 
 def test_a_gearbox_never_carries_the_world(tmp_path: Path) -> None:
-    """Its equation has other factors then, and the same solutions."""
+    """The equation that is read back has other factors, but the same solutions."""
     robot = chasles.robots.planar(2).with_couplings(gear("g", "joint1", {"joint2": 2.0}))
     text, again = written(robot, tmp_path / "a.sdf")
     assert "<child>world</child>" not in text

@@ -1,4 +1,4 @@
-"""Round trips of anything: through every writer, and from format to format."""
+"""Round trips of random mechanisms through every writer, and from format to format."""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ COMMON = (
     *("several", "screws", "reversed", "offsets", "on the world", "fixed links"),
     *("limits", "half limits", "resistance", "mimic", "frames", "shapes"),
 )
-"""What every format has, or leaves out with a note."""
+"""Features that every format supports or omits with a note."""
 
 
 @pytest.fixture(autouse=True)

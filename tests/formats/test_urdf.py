@@ -1,4 +1,4 @@
-"""URDF: what is read, what is refused and how, right angles, and agreement with Pinocchio."""
+"""URDF: reading, refusals, rounding of right angles, and agreement with Pinocchio."""
 
 import importlib.metadata
 import itertools
@@ -70,7 +70,7 @@ Write = Callable[[str], Path]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes arm.urdf in the current folder, so that messages begin with `arm.urdf:`."""
+    """Return a function that writes arm.urdf into the working folder; messages begin with it."""
     monkeypatch.chdir(tmp_path)
 
     def write_text(text: str) -> Path:
@@ -81,7 +81,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return write_text
 
 
-# What is read ----------------------------------------------------------------------------------
+# Reading ---------------------------------------------------------------------------------------
 
 
 def test_links_and_joints_keep_the_order_of_the_file(write: Write) -> None:
@@ -133,11 +133,11 @@ BY_DRAKE = [
     [0.25294526561853464, 2.2, 0.038242109364224425],
     [0.06142922043842733, 0.038242109364224425, 0.10500000000000002],
 ]
-"""CalcMassMatrix of pydrake 1.51 at q = (0.3, -0.2, 0.7), the base welded to the world."""
+"""CalcMassMatrix of pydrake 1.51 at q = (0.3, -0.2, 0.7), with the base welded to the world."""
 
 
 def test_rotors_of_transmissions_are_armature(write: Write) -> None:
-    """The inertia times the square of the gear; as in Drake, none where the effort limit is 0."""
+    """Armature is inertia times squared gear ratio, or zero for zero effort limits, as in Drake."""
     source = formats.read(write(MOTORS))
     assert [joint.armature for joint in source.joints] == [1.8, 0.7, 0.0]
     assert any("joint 'c': drake:rotor_inertia is ignored" in note for note in source.notes)
@@ -154,7 +154,8 @@ def test_an_inertia_turns_with_its_origin_and_moves_to_the_link(write: Write) ->
     base, upper, fore, _ = (link.inertia for link in urdf.read(write(ARM)).links)
     assert not any((base.m, *base.h, *base.I))
     assert (upper.m, *upper.h) == (2.0, 0.2, 0.0, 0.0)
-    # A quarter turn about z exchanges x and y; then Steiner adds m c^2 = 0.02 across x.
+    # A rotation by pi/2 about z swaps x and y. The parallel-axis theorem then adds m c^2 = 0.02
+    # about y and z.
     expected = (0.2, 0.1 + 0.02, 0.15 + 0.02, -0.01, -0.03, 0.02)
     assert tuple(upper.I) == pytest.approx(expected, rel=1e-15)
     assert tuple(fore.I) == (0.1, 0.1, 0.1, 0.0, 0.0, 0.0)
@@ -227,7 +228,7 @@ def test_the_suffix_chooses_the_reader(write: Write) -> None:
         formats.read("arm.dae")
 
 
-# What is refused -------------------------------------------------------------------------------
+# Refusals --------------------------------------------------------------------------------------
 
 FAULTS = [
     ('xyz="0 3 4"', 'xyz="0 0 0"', "E-XML-008 arm.urdf:8: joint 'elbow':"),
@@ -314,7 +315,7 @@ def test_a_document_that_is_not_a_robot(write: Write, name: str) -> None:
 def test_entities_do_not_hide_in_another_encoding(tmp_path: Path, name: str) -> None:
     path = tmp_path / "arm.urdf"
     path.write_bytes(DOCUMENTS[name][0].encode("utf-16"))
-    with raises("E-XML-001|E-XML-003"):  # said here, or by the parser before
+    with raises("E-XML-001|E-XML-003"):  # refused here, or earlier by the parser
         urdf.read(path)
 
 
@@ -369,7 +370,7 @@ EDITS = st.tuples(
 
 
 def refused(path: Path, *, floating: bool) -> str | None:
-    """The message with which a file is refused, or None."""
+    """Return the message with which a file is refused, or None."""
     try:
         urdf.read(path, floating=floating)
     except ModelError as error:
@@ -408,7 +409,7 @@ def test_any_bytes_are_read_or_refused(
 
 
 def turned(write: Write, rpy: str, *, snap: bool = True) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The orientation of the elbow with these angles, and the notes about it."""
+    """Return the orientation of the elbow for the given angles, and the notes about them."""
     path = write(ARM.replace('<origin xyz="1 0 0"/>', f'<origin rpy="{rpy}"/>'))
     robot = urdf.read(path, snap=snap)
     notes = tuple(note for note in robot.notes if "'elbow': angle" in note)
@@ -499,7 +500,7 @@ REFUSED = {
     "falcon.urdf": "E-MODEL-006 'Z_propeller'",
     "ur3.urdf": "E-URDF-002",
 }
-"""Files that are wrong: names without a link or a joint."""
+"""Files with mistakes, such as names without a link or a joint."""
 
 
 def test_every_real_robot_is_built_or_rightly_refused() -> None:
@@ -523,7 +524,7 @@ def frame_poses(model: Model, q: dict[str, float]) -> dict[str, Transform]:
 
 
 def body_inertias(model: Model) -> dict[str, np.ndarray]:
-    """Mass, first moment and rotational inertia of each body at the frame of its own link."""
+    """Return mass, first moment and rotational inertia of each body in its link's frame."""
     placed = {b.data.name: model.frames[b.name].placement @ b.inertia for b in model.bodies}
     return {
         name: np.array([I.m, *I.h, *np.ravel(I.I.matrix().rows)], dtype=float)

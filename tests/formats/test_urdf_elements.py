@@ -1,4 +1,4 @@
-"""Every element and attribute of URDF: each changes the robot that is read, or is on a list.
+"""Every element and attribute of URDF changes the robot that is read, or is listed as unused.
 
 The elements are those of wiki.ros.org/urdf/XML, with the transmissions of ROS and the blocks of
 Gazebo and MuJoCo.
@@ -64,7 +64,7 @@ UNUSED = {
     "selfCollide": "contacts in Gazebo",
     "compiler@meshdir": "where MuJoCo looks for files",
 }
-"""What changes nothing, and why."""
+"""Elements and attributes without effect, with reasons."""
 
 REFERENCES = ("link", "joint", "reference")
 """Attributes that name another part."""
@@ -85,11 +85,11 @@ VALUES = {
     "value": "3",
 }
 OTHER = "0.37"
-"""The value of an attribute that takes one number."""
+"""Value for attributes that take one number."""
 
 
 def read(folder: Path, root: etree._Element) -> str:
-    """All that is read of a document, with notes and warnings."""
+    """Return everything that is read from a document, including notes and warnings."""
     path = folder / "robot.urdf"
     path.write_bytes(etree.tostring(root))
     found = urdf.read(path)
@@ -97,7 +97,7 @@ def read(folder: Path, root: etree._Element) -> str:
 
 
 def places() -> list[tuple[str, str | None]]:
-    """Elements by path, each with its attributes, and None for its text."""
+    """Return elements by path, each with its attributes, or with None for its text."""
     root = etree.fromstring(DOCUMENT)
     tree, found = etree.ElementTree(root), list[tuple[str, str | None]]()
     for element in root.iter():
@@ -110,7 +110,7 @@ def places() -> list[tuple[str, str | None]]:
 
 
 def changed(path: str, attribute: str | None) -> tuple[str, etree._Element]:
-    """The word of a place in `UNUSED`, and the document with another value there."""
+    """Return the key of a place in `UNUSED`, and the document with another value there."""
     root = etree.fromstring(DOCUMENT)
     [element] = root.xpath(path)
     if attribute is None:

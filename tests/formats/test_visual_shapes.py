@@ -1,4 +1,4 @@
-"""What links look like: in each format, read and written; kept by changes, decides nothing."""
+"""Shapes of links are read, written and preserved in each format, without effect on dynamics."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -40,7 +40,7 @@ URDF = """<robot name="r">
 
 
 def described(tmp_path: Path, text: str, name: str = "r.urdf") -> chasles.model.Description:
-    """What a file says."""
+    """Return the description of a file with the given text."""
     path = tmp_path / name
     path.write_text(text)
     return formats.read(path)
@@ -52,7 +52,7 @@ def test_urdf(tmp_path: Path) -> None:
     assert box.pose.r == Vector.of(1.0, 2.0, 3.0)
     turned = np.array(box.pose.R.rows)
     assert turned[1, 0] == pytest.approx(1.0, abs=1e-9)  # x of the shape lies along y of the link
-    assert turned[0, 0] != 0.0  # the digits of an angle as printed
+    assert turned[0, 0] != 0.0  # 1.5708 is not rounded to pi/2
     assert (cylinder.kind, cylinder.size) == ("cylinder", (0.5, 2.0))
     assert (ball.kind, ball.size) == ("sphere", (0.1,))
     assert (mesh.kind, mesh.file, mesh.size) == ("mesh", "package://p/a.stl", (1, 1, -1))
@@ -138,7 +138,7 @@ CORNERS = np.array([[0.1, 0, 0], [0.4, 0, 0], [0.1, 0.7, 0], [0.1, 0.2, 0.9]])
 
 
 def test_mjcf_meshes_stand_where_mujoco_has_them(tmp_path: Path) -> None:
-    """MuJoCo moves a mesh to its principal axes; the file's corners must come to the same place."""
+    """MuJoCo moves a mesh to its principal axes; the vertices must still be at the same places."""
     mujoco = pytest.importorskip("mujoco")
     (tmp_path / "assets").mkdir()
     lines = [f"v {x} {y} {z}" for x, y, z in CORNERS]
@@ -148,7 +148,7 @@ def test_mjcf_meshes_stand_where_mujoco_has_them(tmp_path: Path) -> None:
     assert (mesh.file, mesh.link, mesh.color) == ("assets/m.obj", "a", (1.0, 0.0, 0.0, 1.0))
     assert (capsule.kind, capsule.size) == ("capsule", (0.1, 1.0))
     assert capsule.pose.r == Vector.of(0.5, 0.0, 0.0)
-    friction = (1.0, 0.005, 0.0001)  # of MuJoCo, where the file has none
+    friction = (1.0, 0.005, 0.0001)  # MuJoCo's default
     assert felt == ShapeData(
         "a", "sphere", (0.7,), role="collision", bits=(1, 1), friction=friction
     )
@@ -159,7 +159,7 @@ def test_mjcf_meshes_stand_where_mujoco_has_them(tmp_path: Path) -> None:
     place = mesh.pose
     ours = CORNERS * mesh.size @ np.array(place.R.rows).T + list(place.r)
     for corner in ours:
-        assert np.min(np.linalg.norm(theirs - corner, axis=1)) < 1e-6  # its meshes are float32
+        assert np.min(np.linalg.norm(theirs - corner, axis=1)) < 1e-6  # MuJoCo's meshes are float32
 
 
 def test_shapes_decide_nothing_that_is_computed(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_meshes_of_included_models_are_named_from_the_first_file(tmp_path: Path)
 
 
 def all_kinds(folder: Path, lacks: Collection[str] = ()) -> chasles.model.Description:
-    """An arm with the kinds of shapes in both roles, askew, and a mesh in a folder."""
+    """Return an arm with all kinds of shapes in both roles, in oblique poses, with a mesh file."""
     trimesh = pytest.importorskip("trimesh")
     (folder / "meshes").mkdir(parents=True)
     mesh = trimesh.creation.icosphere(subdivisions=1)
@@ -257,7 +257,7 @@ def all_kinds(folder: Path, lacks: Collection[str] = ()) -> chasles.model.Descri
 
 
 def same(a: ShapeData, b: ShapeData) -> None:
-    """Equal up to rounding; MuJoCo moves the frame of a mesh, whose corners are float32."""
+    """Check equality up to rounding; MuJoCo moves frames of meshes and stores float32 vertices."""
     assert (a.link, a.kind, a.role, a.color) == (b.link, b.kind, b.role, b.color)
     digits = 1e-6 if a.kind == "mesh" else 1e-12
     for x, y in ((a.size, b.size), (a.pose.r, b.pose.r), (a.pose.R.rows, b.pose.R.rows)):
@@ -271,7 +271,7 @@ def same(a: ShapeData, b: ShapeData) -> None:
 def test_shapes_are_written_and_read_back(
     tmp_path: Path, suffix: str, lacks: tuple[str, ...]
 ) -> None:
-    """Also into another folder: a mesh is found from there."""
+    """The mesh is found after the robot is written into another folder."""
     if suffix == ".xml":
         pytest.importorskip("mujoco")
     source = all_kinds(tmp_path / "from", lacks)
@@ -293,7 +293,7 @@ def in_order(source: chasles.model.Description) -> list[ShapeData]:
 
 
 def test_urdf_has_no_capsules_and_no_ellipsoids(tmp_path: Path) -> None:
-    """A capsule is the cylinder and the two balls that cover the same points."""
+    """A capsule is written as a cylinder and two spheres that cover the same points."""
     source = all_kinds(tmp_path, [kind for kind in SHAPES if kind not in ("capsule", "ellipsoid")])
     notes = formats.write(source, tmp_path / "arm.urdf")
     ends = [

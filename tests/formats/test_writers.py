@@ -1,4 +1,4 @@
-"""Writing URDF, MJCF and SDF: what is read back is the same mechanism; what is refused, and how."""
+"""URDF, MJCF and SDF writers: the mechanism that is read back is the same; refusals."""
 
 import math
 import resource
@@ -46,14 +46,14 @@ REAL = (
     *("panda", "ur5_robot", "ur5_gripper", "talos_reduced", "solo12", "kinova", "baxter"),
     *("simple_humanoid", "g1_29dof_rev_1_0", "xarm7"),
 )
-"""Published robots whose inertias are those of bodies."""
+"""Published robots with physically valid inertias."""
 
 LACKS = {
     ".urdf": ("spherical", "sphere_in_cylinder", "rolling"),
     ".xml": ("planar", "free", "sphere_in_cylinder", "rolling"),
     ".sdf": ("planar", "free", "sphere_in_cylinder", "rolling"),
 }
-"""Joint types that a format has neither itself nor in series."""
+"""Joint types that a format supports neither directly nor as joints in series."""
 
 
 def published(name: str) -> Path:
@@ -67,7 +67,7 @@ def written(robot: chasles.Robot, path: Path) -> chasles.Robot:
 
 
 def possible(source: Description, suffix: str) -> Description:
-    """The mechanism without what a format lacks; free joints start at the world's origin."""
+    """Return the mechanism with supported features only; free joints start at the origin."""
     joints = []
     for joint in source.joints:
         kind = "revolute" if joint.kind in LACKS[suffix] else joint.kind
@@ -81,7 +81,7 @@ def possible(source: Description, suffix: str) -> Description:
     return replace(source, joints=tuple(joints), gravity=gravity)
 
 
-# The same mechanism ----------------------------------------------------------------------------
+# Round trips -----------------------------------------------------------------------------------
 
 EXPRESSED = {
     ".urdf": ("microbot", "planar", "general_chain", "general_tree"),
@@ -92,15 +92,15 @@ EXPRESSED = {
     ".sdf": ("microbot", "planar", "zigzag", "general_chain", "general_tree"),
     ".toml": tuple(ROBOTS),
 }
-"""Built-in robots that each format can say; the others are refused."""
+"""Built-in robots that each format can represent; the others are refused."""
 
 
 PINNED = ("four_bar", "triangle", "five_bar", "six_bar")
-"""Closed by hinges, which in MJCF are two points each: their equations are others."""
+"""Robots with revolute loop joints, which MJCF replaces by two points with other equations."""
 
 
 def assert_same_accelerations(robot: chasles.Robot, again: chasles.Robot) -> None:
-    """Where loops are closed, under random rates and forces."""
+    """Check accelerations at a closed position, for random velocities and torques."""
     y = robot.assemble(robot.random(seed=0)[: len(robot.independent)])
     rng = np.random.default_rng(1)
     qd = robot.complete(y, rng.normal(size=len(robot.independent)))
@@ -140,7 +140,7 @@ def test_published_robots(name: str, suffix: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", LACKS)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_trees(seed: int, suffix: str, tmp_path: Path) -> None:
-    """Every joint type that there is or that is others in series; mimics, fixed links, frames."""
+    """Trees have all supported joint types, also in series, mimic joints and fixed links."""
     source = tree(14, seed, mimics=True).model.source
     robot = chasles.Robot(possible(source, suffix))
     again = written(robot, tmp_path / f"tree{suffix}")
@@ -151,7 +151,7 @@ def test_random_trees(seed: int, suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["panda", "solo12", "xarm7", "random"])
 def test_through_every_format(name: str, tmp_path: Path) -> None:
-    """One file after the other, each read from the one before; the last moves as the first."""
+    """Each file is written from the one before, and the last robot moves like the first."""
     if name == "random":
         source = tree(14, 1, mimics=True).model.source
         single = ("fixed", "revolute", "continuous", "prismatic")
@@ -169,7 +169,7 @@ def test_through_every_format(name: str, tmp_path: Path) -> None:
 
 
 def in_frames(kind: str) -> Description:
-    """A link on a joint whose frame is not the link's own, and another link on that."""
+    """Return two links in series whose joint frames differ from the link frames."""
     R = matrix_from_vector(Vector.of(0.3, -0.5, 0.9))
     pose = Transform.from_pose(R, Vector.of(0.1, 0.2, 0.3))
     names = ("a", "b")
@@ -220,7 +220,7 @@ def test_names_of_any_letters(tmp_path: Path) -> None:
         formats.write(bad, tmp_path / "bad.urdf")
 
 
-# Numbers beside the motion ---------------------------------------------------------------------
+# Other values ----------------------------------------------------------------------------------
 
 BOUNDS = {
     "both": Limits(-1.5, 2.5, 3.0, 40.0),
@@ -300,7 +300,7 @@ def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["spherical", "fixed"])
 def test_loops(kind: str, tmp_path: Path) -> None:
-    """Between links and to the world, in frames of their own, from a start that is not closed."""
+    """Loops join links to each other and to the world, in any frames, and are open at the start."""
     R = matrix_from_vector(Vector.of(0.3, -0.5, 0.9))
     ends = [Transform.from_pose(R, Vector.of(0.1 * k, 0.2, 0.3)) for k in (1, 2)]
     arm = chasles.robots.general_chain(7)
@@ -328,7 +328,7 @@ def test_gears_stay_equations(tmp_path: Path) -> None:
 
 
 def test_closed_robots_move_the_same(tmp_path: Path) -> None:
-    """Accelerations of a slider crank whose loop is a weld, by each format."""
+    """A slider-crank with a welded loop has the same accelerations in each format."""
     robot = chasles.robots.slider_crank().with_independent("alpha1")
     q = robot.assemble([0.7])
     qd = robot.complete(q, [1.3])
@@ -425,7 +425,7 @@ REFUSED: dict[str, tuple[str, Description, str]] = {
 
 
 def first_with(**numbers: object) -> Description:
-    """With other numbers of the first joint."""
+    """Return `PLAIN` with other values in the first joint."""
     joint = replace(PLAIN.joints[0], **numbers)  # type: ignore[arg-type]
     return replace(PLAIN, joints=(joint, *PLAIN.joints[1:]))
 
@@ -504,7 +504,7 @@ def test_every_writer_has_a_reader() -> None:
 
 @pytest.mark.parametrize("suffix", suffixes(written=True))
 def test_a_full_disk_leaves_the_old_file(suffix: str, tmp_path: Path) -> None:
-    """With a limit on the size of files, which writing meets as it meets a full disk."""
+    """A limit on file sizes acts like a full disk."""
     path = tmp_path / f"robot{suffix}"
     path.write_text("old")
     robot, before = chasles.robots.general_tree(8, 2), resource.getrlimit(resource.RLIMIT_FSIZE)

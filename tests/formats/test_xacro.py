@@ -1,4 +1,4 @@
-"""xacro: what is expanded, where messages say things were written, and bounds."""
+"""xacro: expansion, source locations in messages, and limits."""
 
 import importlib.util
 import os
@@ -20,7 +20,7 @@ Saved = Callable[..., Path]
 
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Saved:
-    """Files beside each other, in the folder that the test runs in; the name of the first."""
+    """Return a function that writes two files to the working folder and returns the robot file."""
     monkeypatch.chdir(tmp_path)
 
     def save(text: str = ARM, parts: str = PARTS, name: str = "arm.urdf.xacro") -> Path:
@@ -42,7 +42,7 @@ def test_macros_conditions_and_arguments(saved: Saved) -> None:
 
 
 def test_messages_say_where_an_element_was_written(saved: Saved) -> None:
-    """In an included file, through two macros."""
+    """The location is found in an included file, through two macros."""
     bad = PARTS.replace('<mass value="2"/>', '<mass value="${name}"/>')
     with raises("E-XML-007", "mass value is 'link1'") as caught:
         chasles.load(saved(parts=bad))
@@ -134,7 +134,7 @@ def test_a_file_that_takes_for_ever_is_stopped(
     expression: str, saved: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(xacro, "XACRO", replace(xacro.XACRO, seconds=1.5))
-    start = sum(os.times()[:4])  # processor time, with that of ended child processes
+    start = sum(os.times()[:4])  # processor time, including ended child processes
     with raises("E-FILE-038|E-XACRO-002"):
         chasles.load(saved(ARM.replace("${0.1 * k}", expression, 1)), trust=True)
     assert sum(os.times()[:4]) - start < 10.0
@@ -143,7 +143,7 @@ def test_a_file_that_takes_for_ever_is_stopped(
 def test_text_that_grows_without_end_is_refused(
     saved: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each macro calls the one before ten times."""
+    """Each macro calls the previous one ten times."""
     monkeypatch.setattr(xacro, "XACRO", replace(xacro.XACRO, seconds=1.5))
     macros = "".join(
         f'<xacro:macro name="m{k}">' + f"<xacro:m{k - 1}/>" * 10 + "</xacro:macro>"

@@ -1,4 +1,4 @@
-"""Expressions of xacro files: the values that Python gives, and nothing of Python else."""
+"""xacro expressions have the same values as in Python, without access to the rest of Python."""
 
 import math
 import subprocess
@@ -12,7 +12,7 @@ from chasles.formats import xacro_expressions
 from chasles.formats.xacro_expressions import FUNCTIONS, MOST_WORK, Evaluator, Refused
 
 PYTHON = {name: getattr(math, name, None) or __builtins__[name] for name in FUNCTIONS}  # type: ignore[index]
-"""What Python itself calls by these names."""
+"""Python's functions with these names."""
 
 VALUES = {"pi": math.pi, "k": 3, "x": 0.25, "name": "left_arm", "sides": ["left", "right"]}
 NAMES = PYTHON | VALUES
@@ -148,7 +148,7 @@ def test_refused(expression: str) -> None:
 
 
 def test_a_file_has_a_bounded_amount_of_work() -> None:
-    """Of all its expressions together."""
+    """The limit is for all expressions together."""
     evaluate = Evaluator([(range, range), (sum, sum)])
     names = {"range": range, "sum": sum}
     for _ in range(9):
@@ -181,7 +181,7 @@ print(*sorted(set(told)))
 
 
 def test_nothing_is_run_or_opened() -> None:
-    """Python's own record of what was done: expressions were parsed (compile), no more."""
+    """Python's audit log shows only that expressions were parsed (compile)."""
     code = AUDIT.format(folder=str(Path(__file__).parent))
     folder = Path(xacro_expressions.__file__).parents[2]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""xacro files that are not trusted: they run no code, and read what belongs to them."""
+"""xacro files that are not trusted run no code and read only files of their packages."""
 
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
@@ -13,12 +13,12 @@ COMMAND = (
     "(lambda: [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close'][0]"
     ".__init__.__globals__['system']('touch {}'))()"
 )
-"""An expression that runs a command, where Python evaluates it."""
+"""Expression that runs a command if Python evaluates it."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package, with a folder beside it."""
+    """Create a package with another folder next to it."""
     for name in ("package/urdf", "package/.hidden", "other"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / "package/package.xml").write_text("<package><name>arm</name></package>")
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def links(body: str, *, trust: bool = False) -> list[str]:
-    """The links of a robot with some elements."""
+    """Return the links of a robot with the given elements."""
     path = Path("package/urdf/arm.xacro")
     path.write_text(f"{HEAD}{body}</robot>")
     return [link.name for link in chasles.load(path, trust=trust).model.source.links]
@@ -45,7 +45,7 @@ def given(name: str, text: str) -> str:
 
 
 def test_a_trusted_file_runs_python(folder: Path) -> None:
-    """The command of the other tests is one; here it runs."""
+    """The command of the other tests runs in a trusted file."""
     done = folder / "done"
     assert links(link(f"a${{{COMMAND.format(done)}}}"), trust=True) == ["a0"]
     assert done.exists()
@@ -71,7 +71,7 @@ def test_a_file_runs_no_code(way: str, folder: Path) -> None:
 
 
 def test_values_of_substitutions(folder: Path) -> None:
-    """$(eval), $(optenv), $(arg) and YAML, with units, as xacro has them."""
+    """$(eval), $(optenv), $(arg) and YAML with units have the values that xacro gives."""
     (folder / "package/part.yaml").write_text("{turn: !degrees 180, parts: [{name: b}], n: 2}\n")
     body = "<xacro:arg name='n' default='3'/>" + given("y", "${xacro.load_yaml('../part.yaml')}")
     body += given("all", "$(eval n * 2)_$(optenv CHASLES_NOT_SET 5)_$(arg n)_${y.parts[0].name}")
@@ -97,7 +97,7 @@ def yaml(file: str) -> str:
 
 @pytest.mark.parametrize("read", [include, yaml])
 def test_files_of_other_folders_are_not_read(read, folder: Path) -> None:  # type: ignore[no-untyped-def]
-    """Of the file's package they are; of packages that it finds, too; hidden ones never."""
+    """Files of the same package and of packages found by name are read, but never hidden files."""
     suffix = "xacro" if read is include else "yaml"
     (folder / "package/urdf/door").symlink_to(folder / "other")
     for name in ("../../other/part", f"{folder}/other/part", "../.hidden/part", "door/part"):

@@ -1,4 +1,4 @@
-"""XML that is not well-formed: read where its meaning is plain, with a note; else refused."""
+"""XML that is not well-formed is read with a note if its meaning is clear, else refused."""
 
 import time
 from dataclasses import replace
@@ -31,7 +31,7 @@ PLAIN = HEAD + BODY
 
 
 def inside(text: str) -> str:
-    """The robot with a text as its first content, on line 3."""
+    """Return the robot with a text as its first content, on line 3."""
     return PLAIN.replace('"arm">\n', f'"arm">\n{text}', 1)
 
 

@@ -1,7 +1,7 @@
-"""Round trips: what is written and read back is the same, or it is refused, or a note says so.
+"""Round trips: a mechanism reads back the same, or is refused, or a note states the difference.
 
-`python tests/formats/trips.py FIRST LAST [.urdf.xml.sdf ...]` tries the robots of these seeds,
-each through every format, or through formats one after the other.
+`python tests/formats/trips.py FIRST LAST [.urdf.xml.sdf ...]` tries the robots of these seeds, each
+through every format, or through formats one after the other.
 """
 
 import ast
@@ -29,17 +29,20 @@ from chasles.model.description import freedom_names
 
 TOLERANCE = 1e-12
 FORCES = 1e-9
-"""Of accelerations and loop forces: a format may have other equations, less well conditioned."""
+"""Tolerance of accelerations and loop forces.
+
+A format may use other loop equations, which can be less well conditioned.
+"""
 
 ILL = 1e7
-"""A condition beyond which those are not compared."""
+"""Condition number above which accelerations and loop forces are not compared."""
 
 SUFFIXES = (".toml", ".urdf", ".xml", ".sdf")
 
 REFUSAL = re.compile(
     r"(joint|loop|link|coupling|rotor|gravity|robot|frame|body|site) [^\n]*; \w[^\n]*"
 )
-"""What a refusal is: one line that names a part and, after the fact, a remedy."""
+"""Pattern of a refusal: one line that names a part, states the problem, and gives a remedy."""
 
 RENAMED = re.compile(
     r"(link|frame|joint|robot) (.*) is (?:written|read) as ('.*?'|\".*?\")[,:]", re.DOTALL
@@ -48,7 +51,10 @@ RENAMED = re.compile(
 
 @dataclass(frozen=True)
 class Trip:
-    """What became of a mechanism. refused: the message. wrong: what was lost without a word."""
+    """Result of a round trip.
+
+    `refused` is the error message. `wrong` lists differences that no note mentions.
+    """
 
     refused: str = ""
     notes: tuple[str, ...] = ()
@@ -57,7 +63,7 @@ class Trip:
 
 
 def trip(sample: Sample, path: Path) -> Trip:
-    """Write a mechanism, read it, compare."""
+    """Write a mechanism, read it back, and compare."""
     source = sample.source
     try:
         notes = formats.write(source, path)
@@ -75,7 +81,7 @@ def trip(sample: Sample, path: Path) -> Trip:
 
 
 def chain(sample: Sample, suffixes: Sequence[str], folder: Path) -> Trip:
-    """One file after the other, each written from what the one before was read as."""
+    """Write several files in turn, each from the result of reading the one before."""
     found = Trip(again=sample)
     for k, suffix in enumerate(suffixes):
         assert found.again is not None
@@ -86,7 +92,7 @@ def chain(sample: Sample, suffixes: Sequence[str], folder: Path) -> Trip:
 
 
 class Names:
-    """What parts of a mechanism are called in a file that was written, as its notes say."""
+    """Names of the parts of a mechanism in a written file, as its notes state."""
 
     def __init__(self, again: Description, notes: tuple[str, ...]) -> None:
         self.notes = notes
@@ -99,16 +105,16 @@ class Names:
         return self.new.get((what, short(name)), own)
 
     def joint(self, joint: JointData) -> str:
-        """SDF has no free joints: what floats has one that is named when it is read."""
+        """Return the name of a joint; SDF has no free joints, so these are named when read."""
         new = self.of("joint", joint.name)
         return self.free.get(self.of("link", joint.child), new) if joint.kind == "free" else new
 
     def noted(self, *words: str) -> bool:
-        """Whether a note has all these words."""
+        """Return True if a note contains all these words."""
         return any(all(word in note for word in words) for note in self.notes)
 
 
-# The motion ------------------------------------------------------------------------------------
+# Motion ----------------------------------------------------------------------------------------
 
 
 def _coordinates(
@@ -121,7 +127,7 @@ def _coordinates(
 
 
 def _motion(robot: chasles.Robot, other: chasles.Robot, names: Names, sample: Sample) -> list[str]:
-    """Dynamics and placements at two states; forces of loops where they are closed."""
+    """Compare dynamics and poses at two states, and loop forces where loops are closed."""
     rng, wrong = np.random.default_rng(0), []
     for q in (sample.closed, robot.random(rng)):
         qd, qdd = rng.normal(size=(2, robot.nv))
@@ -152,7 +158,7 @@ def _motion(robot: chasles.Robot, other: chasles.Robot, names: Names, sample: Sa
 
 
 def _closed(robot: chasles.Robot, other: chasles.Robot, names: Names, q: np.ndarray) -> list[str]:
-    """The equations of loops and couplings forbid the same, and give the same forces."""
+    """Check that loops and couplings impose the same constraints and forces."""
     p, order = _coordinates(robot, other, names, q)
     rates, tau = np.random.default_rng(1).normal(size=(2, robot.nv))
     K = direct(robot.model, "loop_matrix", q)
@@ -173,7 +179,7 @@ def _closed(robot: chasles.Robot, other: chasles.Robot, names: Names, q: np.ndar
 
 
 class Pulled(NamedTuple):
-    """How a closed mechanism moves. forces: of its loops, on its coordinates."""
+    """Motion of a closed mechanism; `forces` are those of its loops on the coordinates."""
 
     rank: int
     accelerations: np.ndarray
@@ -182,7 +188,7 @@ class Pulled(NamedTuple):
 
 
 def _pulled(robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> Pulled:
-    """K qdd = k, and along what K lets free M qdd + h = tau."""
+    """Solve K qdd = k, together with M qdd + h = tau in the null space of K."""
     M = direct(robot.model, "mass_matrix", q)
     h = direct(robot.model, "inverse_dynamics", q, qd, np.zeros_like(qd))
     K, k = direct(robot.model, "loop_matrix", q), direct(robot.model, "loop_bias", q, qd)
@@ -198,11 +204,11 @@ def _pulled(robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, tau: np.ndarray
     return Pulled(rank, qdd, M @ qdd + h - tau, condition)
 
 
-# What is beside the motion ---------------------------------------------------------------------
+# Other properties ------------------------------------------------------------------------------
 
 
 def _beside(source: Description, again: Description, names: Names, suffix: str) -> list[str]:
-    """Names, limits and shapes; what is not the same has a note."""
+    """Return differences in names, limits and shapes that no note mentions."""
     wrong = []
     if again.name != names.of("robot", source.name):
         wrong.append(f"robot {source.name!r} became {again.name!r}")
@@ -231,7 +237,11 @@ def _beside(source: Description, again: Description, names: Names, suffix: str) 
 
 
 def _limits(joint: JointData, there: JointData, names: Names) -> list[str]:
-    """Of what has many a note names some only; beyond 1e16, SDF's sign for none, is none."""
+    """Return differences in limits that no note mentions.
+
+    A note about many joints names only some of them. Limits of 1e16 or more are infinite, as in
+    SDF.
+    """
     noted = names.noted("limits of velocity", "...") or any(
         names.noted(word, repr(name))
         for word in ("limits", "range")
@@ -246,11 +256,11 @@ def _limits(joint: JointData, there: JointData, names: Names) -> list[str]:
 
 
 def _shapes(source: Description, again: Description, names: Names, suffix: str) -> list[str]:
-    """A note of a link for each of its shapes that is not there."""
+    """Return the lost shapes of each link, less one for each note about the link."""
     wrong = []
     for link in source.links:
         mine = [shape for shape in source.shapes if shape.link == link.name]
-        if suffix == ".urdf":  # a capsule is three
+        if suffix == ".urdf":  # a capsule becomes three shapes
             mine = [part for shape in mine for part in urdf.pieces(shape)]
         there = [shape for shape in again.shapes if shape.link == names.of("link", link.name)]
         lost = [shape for shape in mine if not any(_same(shape, x) for x in there)]
@@ -262,8 +272,11 @@ def _shapes(source: Description, again: Description, names: Names, suffix: str) 
 
 
 def _same(a: ShapeData, b: ShapeData) -> bool:
-    """But for rounding: colours and meshes are float32 in MuJoCo, which names files by their path;
-    what has no colour may have the format's."""
+    """Return True if two shapes are equal up to rounding.
+
+    MuJoCo stores colors and meshes in float32 and names files by their path. A shape without a
+    color may get the default color of the format.
+    """
     if (a.kind, a.role, Path(a.file).name) != (b.kind, b.role, Path(b.file).name):
         return False
     digits = 1e-5 if a.kind == "mesh" else TOLERANCE
@@ -272,11 +285,11 @@ def _same(a: ShapeData, b: ShapeData) -> bool:
     return alike and all(np.abs(np.subtract(x, y)).max() < digits for x, y in pairs)
 
 
-# By hand ---------------------------------------------------------------------------------------
+# Command line ----------------------------------------------------------------------------------
 
 
 def in_process(file: str) -> dict[str, object]:
-    """MuJoCo's compiler without a process of its own, for files that were written here."""
+    """Run MuJoCo's compiler in this process, which is safe for files written by the tests."""
     return mjcf_child.answer(file, "20000")
 
 

@@ -1,4 +1,4 @@
-"""xacro files that use what the language has, and the ones that they include."""
+"""xacro files that use most features of the language, and the files that they include."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ FILES = {"arm": ARM, "legs": LEGS}
 
 
 def put(folder: Path) -> Path:
-    """The folder with what is included: beside the files, and in the package `legs`."""
+    """Write the included files next to the robot files and into the package `legs`."""
     for place in (folder, folder / "legs"):
         place.mkdir(parents=True, exist_ok=True)
         (place / "parts.xacro").write_text(PARTS)

@@ -1,4 +1,4 @@
-"""What a function costs: by statement, along the longest path, at one time."""
+"""Cost of functions: by statement, along the longest path, and values that are live at once."""
 
 from itertools import pairwise
 
@@ -30,15 +30,18 @@ def test_steps_are_statements() -> None:
 
 
 def test_one_pendulum_by_hand() -> None:
-    """tau = (m l2 + I) qdd + m g l cos(q): two products, one sum, one cosine; the sum is last."""
+    """The torque (m l^2 + I) qdd + m g l cos(q) takes two products, one sum and one cosine."""
     found = chasles.cost(planar(1), "inverse_dynamics")
     assert (found.multiplications, found.additions, found.sines_and_cosines) == (2, 1, 1)
     assert found.depth == 3  # cosine, product, sum
-    assert found.live == 2  # the product, and what becomes the other one
+    assert found.live == 2  # the first product, and the value that becomes the second one
 
 
 def test_depth_and_live_bound_each_other() -> None:
-    """A path is no longer than the program, and a tree is shallower than a chain of its size."""
+    """The depth and the number of live values are less than the number of operations.
+
+    A tree has less depth than a chain of the same size.
+    """
     for robot in (puma560(), tree(8, 1)):
         found = chasles.cost(robot, "forward_dynamics")
         assert 0 < found.depth < found.flops
@@ -48,16 +51,16 @@ def test_depth_and_live_bound_each_other() -> None:
 
 
 def test_book_rules_by_hand() -> None:
-    """tau = qdd Jxx + qdd Jyy + u (g cos q): zeros, signs, cosines and constants are free."""
+    """Zeros, signs, cosines and constants are free in tau = qdd Jxx + qdd Jyy + u (g cos q)."""
     found = chasles.cost(planar(1), "inverse_dynamics", method="augmented-tensor", rules="book")
     assert (found.multiplications, found.additions) == (4, 2)
     assert (found.divisions, found.sines_and_cosines, found.negations) == (0, 0, 0)
     by_equation = {step.equation: step.count for step in found.steps}
-    assert by_equation["5.3.45e"].multiplications == 1  # gravity by the cosine
+    assert by_equation["5.3.45e"].multiplications == 1  # gravity times the cosine
 
 
 def test_book_rules_reproduce_the_slopes_of_the_book() -> None:
-    """Table 5.3: 93 and 81 for algorithm 5.7, 96 and 84 for 5.6, for each link of a long chain."""
+    """Costs per link agree with table 5.3: 93 and 81 for algorithm 5.7, 96 and 84 for 5.6."""
     chains = [chasles.robots.general_chain(n) for n in (5, 6, 7)]
     for method, slope in (("augmented-tensor", (93, 81)), ("newton-euler-tensor", (96, 84))):
         costs = [
@@ -69,7 +72,7 @@ def test_book_rules_reproduce_the_slopes_of_the_book() -> None:
 
 
 def test_book_rules_share_nothing_between_equations() -> None:
-    """What two statements both compute is counted for each of them."""
+    """Book rules count an operation in every statement that contains it."""
     plain = chasles.cost(puma560(), "inverse_dynamics", method="kane")
     book = chasles.cost(puma560(), "inverse_dynamics", method="kane", rules="book")
     assert book.flops > plain.flops
@@ -111,7 +114,10 @@ OF_THE_BOOK = [
 def test_every_step_of_the_book_has_the_number_of_its_equation(
     function: str, method: str, equations: str
 ) -> None:
-    """Balafoutis and Patel's algorithms; gravity_forces, which christoffel takes, is not theirs."""
+    """All statements of algorithms by Balafoutis and Patel have equation numbers.
+
+    The method christoffel also calls gravity_forces, which is not from their book.
+    """
     steps = chasles.cost(
         chasles.robots.general_chain(4), function, method=method, rules="book"
     ).steps
@@ -127,7 +133,7 @@ def test_unknown_rules_are_refused() -> None:
 
 
 def test_steps_are_in_the_order_of_the_book() -> None:
-    """Velocities before forces before joint forces, whatever files they are in."""
+    """Velocities come before forces, and forces before joint torques, in any source files."""
     steps = chasles.cost(puma560(), "inverse_dynamics", method="augmented-tensor").steps
     equations = list(dict.fromkeys(step.equation for step in steps if step.equation))
     order = ["5.3.45a", "5.3.45b", "5.3.45c", "5.3.45e", "5.3.45f", "5.3.46a", "5.3.46b", "5.3.46c"]
@@ -136,7 +142,7 @@ def test_steps_are_in_the_order_of_the_book() -> None:
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "forward_dynamics"])
 def test_book_rules_count_the_program_that_runs(function: str) -> None:
-    """The choice of "fastest" is one: other rules count it, and do not choose another."""
+    """Counting rules do not change the method that "fastest" selects."""
     runs, book = (
         chasles.cost(puma560(), function, rules=rules) for rules in ("simplified", "book")
     )
@@ -144,7 +150,7 @@ def test_book_rules_count_the_program_that_runs(function: str) -> None:
 
 
 def test_external_forces_are_counted() -> None:
-    """A wrench along the frame's axes, at the last body: its moment is one more sum, by hand."""
+    """A wrench along the axes of the last body adds one addition, as in a calculation by hand."""
     robot = planar(1)
     free, pushed = (
         chasles.cost(robot, "inverse_dynamics", method="spatial", f_ext=f_ext)

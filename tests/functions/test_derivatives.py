@@ -1,7 +1,7 @@
-"""Exact derivatives of every public function, against differences.
+"""Derivatives of all public functions, compared with differences.
 
-With respect to a configuration, a derivative is along `integrate`: that is how the differences are
-taken too. Most programs are run by the interpreter, which needs no compiling.
+Derivatives with respect to a configuration are taken along `integrate`, and so are the differences.
+The interpreter runs most programs, because it needs no compilation.
 """
 
 import itertools
@@ -33,12 +33,13 @@ KINDS = (
     ("rack_and_pinion", "yaw_pitch_roll"),
     ("sphere_in_cylinder", "rolling"),
 )
-"""Joint types of small trees which together have all of them."""
+"""Joint types of small trees, which together include all types."""
 
 STEP = 1e-3
 SLACK = 2e-9
-"""Relative; fourth-order differences with this step err by about 1e-11 of rounding, and by the
-fifth derivative times 1e-13."""
+"""Relative tolerance. Fourth-order differences with this step have a rounding error of about 1e-11
+and a truncation error of 1e-13 times the fifth derivative.
+"""
 
 SIGNATURES = {name: signature(rows[0].algorithm) for name, rows in FUNCTIONS.items()}
 
@@ -47,8 +48,10 @@ ONE = [
     for name, sign in SIGNATURES.items()
     if len(sign.outputs) == 1 and not {"multipliers", "ctrl"} & set(sign.inputs)
 ]
-"""Functions with one result, which have derivatives; of trees, so without the forces of loops.
-Those of controls need a robot with actuators: `formats/test_machine_compiled.py` has them."""
+"""Functions with one result, which have derivatives. Functions of loop forces are omitted, because
+the robots are trees. Functions of controls need actuators and are tested in
+`formats/test_machine_compiled.py`.
+"""
 
 
 def test_all_joint_types_are_there() -> None:
@@ -57,7 +60,7 @@ def test_all_joint_types_are_there() -> None:
 
 @cache
 def small(kinds: tuple[str, ...], seed: int = 7) -> chasles.Robot:
-    """A tree whose moving joints have these types: the first on the base, the others on it."""
+    """Return a tree whose moving joints have these types. The first joint carries the others."""
     source = random_tree(len(kinds), seed, floating=False).model.source
     left = list(kinds)
     joints = []
@@ -71,20 +74,20 @@ def small(kinds: tuple[str, ...], seed: int = 7) -> chasles.Robot:
 
 
 def spaces(function: str) -> dict[str, Any]:
-    """The arrays that a function takes."""
+    """Return the arrays that a function takes."""
     inputs = signature(FUNCTIONS[function][0].algorithm).inputs
     return {name: s for name, s in inputs.items() if not isinstance(s, WrenchesSpace)}
 
 
 def options(function: str) -> dict[str, Any]:
-    """The options that a function must have."""
+    """Return the options that a function requires."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     chosen = {"frame": "tip", "at": (0.1, -0.2, 0.3)} if "frame" in known else {}
     return {name: value for name, value in chosen.items() if name in known}
 
 
 def point(robot: chasles.Robot, function: str, seed: int) -> list[np.ndarray]:
-    """A random argument list; two configurations are not far from each other."""
+    """Return random arguments. Two configurations are close to each other."""
     rng = np.random.default_rng(seed)
     values: list[np.ndarray] = []
     for space in spaces(function).values():
@@ -99,7 +102,7 @@ def point(robot: chasles.Robot, function: str, seed: int) -> list[np.ndarray]:
 
 
 def rest(robot: chasles.Robot, function: str) -> list[np.ndarray]:
-    """Everything neutral and nothing moving: where square roots and quotients could be 0/0."""
+    """Return the neutral configuration at rest, where roots and quotients could be 0/0."""
     return [
         robot.neutral() if isinstance(space, PositionSpace) else np.zeros(robot.nv)
         for space in spaces(function).values()
@@ -113,9 +116,9 @@ def differences(
     k: int,
     moves: bool,
 ) -> np.ndarray:
-    """Fourth-order central differences of a function by argument k, a column a direction.
+    """Return fourth-order central differences by argument k, with one column per direction.
 
-    moves: the argument is a configuration, and goes along `integrate`.
+    moves: True if the argument is a configuration, which moves along `integrate`.
     """
     shape = (robot.nv,) if moves else at[k].shape
     unit = np.eye(int(np.prod(shape))).reshape(-1, *shape)
@@ -139,7 +142,7 @@ def check(
     forces: Sequence[np.ndarray] = (),
     **chosen: Any,
 ) -> None:
-    """The derivatives by every argument, as the interpreter has them, against differences."""
+    """Compare the interpreter's derivatives by every argument with differences."""
     compiled = chasles.compile(robot, function, backend="numpy", **chosen)
     names = list(spaces(function))
     derived = chasles.compile(robot, function, backend="interpret", wrt=names, **chosen)
@@ -160,7 +163,7 @@ def check(
 @pytest.mark.parametrize("function", ONE)
 @pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
 def test_every_function(kinds: tuple[str, ...], function: str) -> None:
-    """At a random state, and where everything is neutral and at rest."""
+    """Derivatives agree with differences at a random state and at rest (`rest`)."""
     robot = small(kinds)
     check(robot, function, point(robot, function, 1), **options(function))
     if function != "difference":
@@ -169,7 +172,7 @@ def test_every_function(kinds: tuple[str, ...], function: str) -> None:
 
 @pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
 def test_the_difference_of_a_configuration_from_itself(kinds: tuple[str, ...]) -> None:
-    """It grows as the second one moves and shrinks as the first one does."""
+    """The difference grows with the second configuration and shrinks with the first."""
     robot = small(kinds)
     derived = chasles.compile(robot, "difference", backend="interpret", wrt=("q0", "q1"))
     for q in (robot.neutral(), robot.random(seed=3)):
@@ -218,7 +221,7 @@ def test_every_view_of_a_frame(axes: str, at: str) -> None:
         check(robot, "frame_acceleration", at_state, kind=kind, **view)
 
 
-# What else acts --------------------------------------------------------------------------------
+# Dissipation, external forces and methods ------------------------------------------------------
 
 DYNAMICS = {"inverse_dynamics": ("q", "qd", "qdd"), "forward_dynamics": ("q", "qd", "tau")}
 
@@ -226,7 +229,7 @@ DYNAMICS = {"inverse_dynamics": ("q", "qd", "qdd"), "forward_dynamics": ("q", "q
 @pytest.mark.parametrize("function", DYNAMICS)
 @pytest.mark.parametrize("kinds", KINDS, ids=" ".join)
 def test_with_dissipation(kinds: tuple[str, ...], function: str) -> None:
-    """Damping enters the derivative by velocity; dry friction does not change."""
+    """Damping adds to the derivative by velocity, and dry friction does not."""
     robot = small(kinds)
     check(robot, function, point(robot, function, 5), dissipation=True)
     damped, plain = (
@@ -245,7 +248,7 @@ def test_with_dissipation(kinds: tuple[str, ...], function: str) -> None:
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "bias_forces"])
 @pytest.mark.parametrize("axes", ["world", "frame"])
 def test_with_external_forces(function: str, axes: str) -> None:
-    """The forces stay as they are while the robot moves."""
+    """External forces stay constant while the robot moves."""
     robot = small(("free", "revolute"))
     rng = np.random.default_rng(6)
     f_ext = {name: chasles.Wrench(rng.normal(size=6), axes=axes) for name in ("link2", "tip")}
@@ -255,7 +258,7 @@ def test_with_external_forces(function: str, axes: str) -> None:
 
 @pytest.mark.parametrize("function", [*DYNAMICS, "mass_matrix", "kinetic_energy", "jacobian"])
 def test_with_mimic_joints(function: str) -> None:
-    """A leader's column has its followers' part."""
+    """The column of a leader includes the contributions of its followers."""
     robot = tree(6, 3, floating=False, mimics=True)
     assert len(robot.moving_joints) > len(robot.joints)
     check(robot, function, point(robot, function, 7), **options(function))
@@ -265,7 +268,7 @@ def test_with_mimic_joints(function: str) -> None:
     ("kinds", "steep"), [(("spherical", "helical"), False), (("revolute", "helical"), True)]
 )
 def test_named_methods(kinds: tuple[str, ...], steep: bool) -> None:
-    """They are differentiated as they are, and agree; steep ones on the smaller robot."""
+    """Derivatives of all methods agree. Methods of cubic cost are tested on the smaller robot."""
     robot = small(kinds)
     for function, rows in FUNCTIONS.items():
         methods = [m for m in ways(robot, function, smooth=True) if (m in CUBIC) == steep]
@@ -282,18 +285,18 @@ def test_named_methods(kinds: tuple[str, ...], steep: bool) -> None:
                     close(a, b, 1e-11)
 
 
-# Recursions and the graph ----------------------------------------------------------------------
+# Recursions and derivatives of programs --------------------------------------------------------
 
 
 def plain_derivative(robot: chasles.Robot, function: str) -> Any:
-    """The derivative of the program itself, whether or not there is a recursion."""
+    """Return the derivative of the program itself, even if there is a recursion."""
     positions = frozenset({"q", "q0", "q1"})
     traced = program(robot.model, function)
     return all_derivatives(robot.model, traced, DYNAMICS[function], positions)
 
 
 def run(traced: Any, at: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """A program by the interpreter, on one state."""
+    """Run a program on one state with the interpreter."""
     found = arrays.call(backends.compile(traced, "interpret"), traced.name, at)
     return list(found) if isinstance(found, tuple) else [found]
 
@@ -309,7 +312,10 @@ def run(traced: Any, at: Sequence[np.ndarray]) -> list[np.ndarray]:
     ids=["puma560", *map(" ".join, KINDS), "mimic"],
 )
 def test_recursions_agree_with_the_graph(make: Callable[[], chasles.Robot], function: str) -> None:
-    """Where there is no recursion (a universal joint's subspace moves), they are the same."""
+    """Recursive derivatives agree with derivatives of the program.
+
+    Universal joints, whose motion subspace varies, have no recursion, so both are then the same.
+    """
     robot = make()
     at = point(robot, function, 9)
     derivative = Derivative("jacobian", DYNAMICS[function])
@@ -323,12 +329,12 @@ def test_recursions_agree_with_the_graph(make: Callable[[], chasles.Robot], func
 
 
 def test_recursions_count_fewer_operations() -> None:
-    """The reason to have them (see also `chasles.cost`)."""
+    """Recursive derivatives need fewer operations than derivatives of the program."""
     assert set(DERIVATIVES) == set(DYNAMICS)
     for robot in (puma560(), quadruped()):
         for function, names in DYNAMICS.items():
             if robot.nv > 6 and function == "forward_dynamics":
-                continue  # known to be 1.6 times; the graph's reverse mode takes long to build
+                continue  # the ratio is known to be 1.6, and reverse mode is slow to trace
             derivative = Derivative("jacobian", names)
             recursion = program(robot.model, function, derivative=derivative).count.weight
             graph = plain_derivative(robot, function).count.weight
@@ -336,7 +342,7 @@ def test_recursions_count_fewer_operations() -> None:
             assert recursion < graph
 
 
-# Pulling covectors back ------------------------------------------------------------------------
+# Pullbacks of covectors ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("function", ONE)
@@ -361,7 +367,7 @@ def test_pullback_is_the_transposed_derivative(function: str) -> None:
 
 
 def test_pullback_in_public() -> None:
-    """By machine code, in batches, with some of the arguments, forces and options."""
+    """Pullbacks by machine code are correct for batches, some arguments, forces and options."""
     robot = planar(2)
     q, qd, qdd = state(robot, 11, 5)
     w = np.random.default_rng(11).normal(size=(5, 2))
@@ -388,7 +394,7 @@ def test_pullback_in_public() -> None:
 
 
 def test_energies_and_forces() -> None:
-    """Gravity forces are the gradient of the potential; momentum that of kinetic energy."""
+    """Gravity forces are the gradient of potential energy, and momentum that of kinetic energy."""
     for robot in (small(KINDS[0]), small(KINDS[1]), puma560()):
         q, qd, _ = state(robot, 12)
 
@@ -404,7 +410,7 @@ def test_energies_and_forces() -> None:
 
 
 def test_forward_and_inverse_dynamics_undo_each_other() -> None:
-    """d qdd = -M^-1 d tau at the same accelerations."""
+    """Derivatives satisfy d qdd = -M^-1 d tau at the same accelerations."""
     robot = small(KINDS[1])
     q, qd, tau = state(robot, 13)
     forward = chasles.compile(robot, "forward_dynamics", backend="interpret")
@@ -431,7 +437,7 @@ def test_forward_and_inverse_dynamics_undo_each_other() -> None:
     ids=["planar", "revolute helical", "spherical"],
 )
 def test_second_derivatives(make: Callable[[], chasles.Robot], function: str) -> None:
-    """Differences of the first ones, for every pair of arguments, also at rest."""
+    """Second derivatives agree with differences for all pairs of arguments, even at rest."""
     robot = make()
     names = DYNAMICS[function]
     first, second = (
@@ -465,7 +471,7 @@ def test_second_derivatives_of_an_arm_are_symmetric(function: str) -> None:
 
 
 def test_second_derivatives_of_a_rotation_have_its_commutator() -> None:
-    """Turning about two axes in either order differs by a turn about their cross product."""
+    """Rotations about two axes in either order differ by a rotation about their cross product."""
     robot = small(("spherical",))
     q = robot.random(seed=16)
     first, second = (
@@ -489,7 +495,7 @@ def test_second_derivatives_in_public() -> None:
 
 
 def test_second_derivatives_of_steps_are_finite_at_rest() -> None:
-    """Exponentials and logarithms have their series where the angle vanishes."""
+    """Exponentials and logarithms use their series where the angle is zero."""
     for kind, function in (("free", "integrate"), ("spherical", "difference")):
         robot, names = small((kind,)), tuple(spaces(function))
         second = robot.function(
@@ -498,13 +504,13 @@ def test_second_derivatives_of_steps_are_finite_at_rest() -> None:
         assert all(np.all(np.isfinite(a)) for a in second(*rest(robot, function))), kind
 
 
-# Which arguments -------------------------------------------------------------------------------
+# Choice of arguments ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "momentum"])
 @pytest.mark.parametrize("kinds", [("revolute", "prismatic"), ("universal",)], ids=" ".join)
 def test_any_choice_of_arguments(function: str, kinds: tuple[str, ...]) -> None:
-    """In any order: a tuple in that order; one name alone gives an array."""
+    """Derivatives are returned in the order of `wrt`, as a tuple, or as an array for one name."""
     robot = small(kinds)
     names = list(spaces(function))
     at = point(robot, function, 18)
@@ -525,7 +531,7 @@ def test_any_choice_of_arguments(function: str, kinds: tuple[str, ...]) -> None:
 
 
 def test_options_do_not_get_mixed_up() -> None:
-    """The public method remembers what it compiled, whatever the options' order."""
+    """The public method caches compiled derivatives correctly for options in any order."""
     robot = planar(2)
     q = point(robot, "jacobian", 21)[0]
     views = [{"axes": "frame"}, {"at": "frame"}, {"at": "world"}, {"axes": "world"}]

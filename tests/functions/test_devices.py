@@ -1,4 +1,4 @@
-"""Where a batch runs: decided by times, here those of a stand-in for the clock and the GPU."""
+"""Choice of the device for a batch, with a simulated clock and GPU."""
 
 import pickle
 from functools import partial
@@ -18,11 +18,11 @@ from chasles.functions.devices import Report, Timing, turns
 from chasles.robots import planar
 
 DOOR = 3000
-"""States from which on the stand-in GPU is faster."""
+"""Number of states above which the simulated GPU is faster."""
 
 
 def test_between_two_sizes_times_are_powers() -> None:
-    """Times that are powers of the count cross exactly where their curves do, either way."""
+    """Crossings of times that are powers of the batch size are exact, in both directions."""
     timings = [Timing(n, 1e-8 * n, 1e-6 * n**0.5) for n in (1, 100, 100_000)]
     (turn,) = turns(timings)
     assert turn in (10_000, 10_001)
@@ -70,7 +70,7 @@ def test_the_verdict_names_ranges() -> None:
 
 
 class Machines:
-    """A stand-in for a GPU, which is the CPU that keeps count, and for the clock."""
+    """Simulated clock and GPU. The GPU computes on the CPU and counts its runs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.name, self.timed, self.runs = "a GPU", 0, 0

@@ -1,4 +1,4 @@
-"""`robot.explain` says what runs, the architecture page shows it, and history stays apart."""
+"""`robot.explain` describes the program that runs. Historical methods are kept separate."""
 
 import ast
 import json
@@ -38,7 +38,7 @@ ROBOTS = {
 ASKED = ("inverse_dynamics", "mass_matrix", "bias_forces", "gravity_forces", "kinetic_energy")
 
 
-# What is explained is what runs ----------------------------------------------------------------
+# The explained program is the program that runs ------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -65,7 +65,7 @@ def test_forward_dynamics_of_loops_are_constrained_dynamics(function: str) -> No
 
 @pytest.mark.parametrize("function", METHODS)
 def test_the_source_is_where_the_algorithm_stands(function: str) -> None:
-    """The lines hold the definition of what is traced, whose name the program has."""
+    """The lines contain the definition of the traced function, which has the program's name."""
     robot = chasles.robots.planar(2) if function in FUNCTIONS else chasles.robots.four_bar()
     possible = {"frame": robot.frames[-1], "actuated": (0,), "weights": (1.0,)}
     options = signature(METHODS[function][0].algorithm).options
@@ -123,12 +123,15 @@ def test_the_command_prints_and_gives_the_explanation() -> None:
     assert data["candidates"][0]["weight"] == found.candidates[0].weight
 
 
-# The page ---------------------------------------------------------------------------------------
+# Architecture page ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["puma560", "panda"])
 def test_the_page_shows_the_source_that_runs(name: str) -> None:
-    """The first source on the architecture page, which `test_docs.py` keeps true to its file."""
+    """The first source shown on the architecture page is the one that runs.
+
+    `test_docs.py` compares the page with the file.
+    """
     file, function = re.findall(r"<!-- source: src/(\S+) (\w+) -->", PAGE)[0]
     found = ROBOTS[name]().explain("inverse_dynamics")
     assert (file, function) == (found.source, found.program.name)
@@ -158,7 +161,7 @@ def test_every_pass_changes_some_robot(name: str) -> None:
     assert any(applied(model, [name]) != model for model in models)
 
 
-# History ----------------------------------------------------------------------------------------
+# Historical methods -----------------------------------------------------------------------------
 
 USE = """
 import sys, chasles
@@ -198,7 +201,10 @@ def test_nothing_imports_what_is_historical() -> None:
 
 
 def test_every_historical_module_is_used_by_a_row() -> None:
-    """Or by another historical module; and no automatic method is in one."""
+    """Each historical module is used by a method or by another historical module.
+
+    No automatic method is in a historical module.
+    """
     folder = SOURCES / "chasles" / "algorithms"
     modules = {
         ".".join(path.relative_to(folder).with_suffix("").parts): path.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Graphs without a GPU: what is refused, and what a graph does with its arrays."""
+"""Graphs without a GPU: invalid arguments, and copies of arrays."""
 
 import sys
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from chasles.robots import planar, puma560, quadruped
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What would be captured: a function, the values of its inputs, and the device."""
+    """Return a list of captured functions with the values of their inputs and the device."""
     found: list[tuple[Any, ...]] = []
 
     def captured(*given: Any) -> Graph:
@@ -61,7 +61,7 @@ def test_inputs_of_a_python_function(asked: list[tuple[Any, ...]]) -> None:
 
 
 def test_a_launch() -> None:
-    """Arrays that it is called with are copied to its inputs, and broadcast."""
+    """Arguments of a launch are broadcast and copied to the inputs of the graph."""
     inputs, launches = {"q": np.zeros((3, 2)), "qd": np.zeros((3, 2))}, list[np.ndarray]()
 
     def copy(target: np.ndarray, given: Any) -> None:

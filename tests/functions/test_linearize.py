@@ -1,6 +1,6 @@
-"""The linear system near a state: against differences of the motion itself, and in discrete time.
+"""Linearization about a state, compared with differences of motions, and in discrete time.
 
-Differences of fourth order with steps of 1e-3 err by about 1e-10 of what is differentiated.
+Fourth-order differences with steps of 1e-3 have relative errors of about 1e-10.
 """
 
 import math
@@ -22,7 +22,7 @@ DIFFERENCES = 1e-7
 
 
 def rate(value: Callable[[float], np.ndarray], h: float = 1e-3) -> np.ndarray:
-    """The derivative at zero."""
+    """Return the derivative at zero."""
     return (8.0 * (value(h) - value(-h)) - value(2 * h) + value(-2 * h)) / (12.0 * h)
 
 
@@ -38,7 +38,7 @@ def by_differences(
     forces: Sequence[np.ndarray] = (),
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A and B from how two neighbouring motions part, under the same external forces."""
+    """Return A and B from differences of neighboring motions under the same external forces."""
     integrate, difference = (numpy_backed(robot, f) for f in ("integrate", "difference"))
     accelerate = numpy_backed(robot, "forward_dynamics", **options)
     n = robot.nv
@@ -54,7 +54,9 @@ def by_differences(
 
 
 GROUNDED = [tuple(sorted(kinds, key=lambda kind: kind != "rolling")) for kinds in KINDS]
-"""A rolling sphere is on the floor: on what moves it has no linear system."""
+"""Joint types, with rolling joints first. A rolling joint must be on the ground, because the
+linearization is not defined on a moving body.
+"""
 
 ROBOTS = {" ".join(kinds): lambda kinds=kinds: small(kinds) for kinds in GROUNDED} | {
     "mimic": lambda: tree(6, 3, floating=False, mimics=True),
@@ -65,7 +67,10 @@ ROBOTS = {" ".join(kinds): lambda kinds=kinds: small(kinds) for kinds in GROUNDE
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("dissipation", [False, True])
 def test_neighbouring_motions_part_as_it_says(name: str, dissipation: bool) -> None:
-    """Every joint type: also the top left block, -ad(qd), which is not zero for rotations."""
+    """A and B agree with differences for all joint types.
+
+    This includes the top left block, -ad(qd), which is nonzero for rotations.
+    """
     robot = ROBOTS[name]()
     at = state(robot, 11)
     chosen = {"dissipation": dissipation}
@@ -80,7 +85,10 @@ def test_neighbouring_motions_part_as_it_says(name: str, dissipation: bool) -> N
 
 
 def test_the_top_left_block() -> None:
-    """Free: -crm(v). An arm: zero. It moves with the velocity of that joint alone."""
+    """The top left block is -crm(v) for a free joint and zero for an arm.
+
+    It depends only on the velocity of the same joint.
+    """
     walker = quadruped()
     q, qd, tau = state(walker, 1)
     A, _ = walker.linearize(q, qd, tau)
@@ -95,7 +103,7 @@ def test_the_top_left_block() -> None:
 
 
 def test_a_pendulum_swings() -> None:
-    """A rod of 1 m that hangs from its end: omega^2 = 3 g / (2 l)."""
+    """A rod of 1 m that hangs from its end swings with omega^2 = 3 g / (2 l)."""
     rod = planar(1)
     A, B = rod.linearize([-math.pi / 2], [0.0], [0.0])
     omega = math.sqrt(1.5 * 9.81)
@@ -126,7 +134,7 @@ VIEWS = [(axes, at) for axes in ("world", "frame") for at in POINTS]
 def pushed(
     robot: chasles.Robot, views: Sequence[tuple[str, Any]], size: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    """A wrench for each view, on the last body, the one before, and so on."""
+    """Return a wrench for each view, on the last body, the one before, and so on."""
     rng = np.random.default_rng(12)
     values = 3.0 * rng.normal(size=(len(views), *size, 6))
     pairs = zip(robot.bodies[::-1], values, views, strict=False)
@@ -139,7 +147,7 @@ FORCED += [("spherical universal", VIEWS[1:3]), ("mimic", VIEWS)]
 
 @pytest.mark.parametrize(("name", "views"), FORCED)
 def test_external_forces_keep_their_numbers(name: str, views: list[tuple[str, Any]]) -> None:
-    """Along the axes and about the point they are given with, while the robot moves."""
+    """Wrenches are constant in the axes and about the point in which they are given."""
     robot = ROBOTS["mimic"]() if name == "mimic" else small(tuple(name.split()))
     given, f_ext = state(robot, 13), pushed(robot, views)
     values = [wrench.value for wrench in f_ext.values()]
@@ -153,7 +161,7 @@ def test_external_forces_keep_their_numbers(name: str, views: list[tuple[str, An
 
 @pytest.mark.parametrize("view", VIEWS, ids=str)
 def test_sensitivities_with_external_forces(view: tuple[str, Any]) -> None:
-    """Every method against the derivatives of another function's program."""
+    """All methods agree with the derivatives of another method's program."""
     robot = small(("free", "revolute"))
     given, f_ext = state(robot, 14), pushed(robot, [view, view])
     values = [wrench.value for wrench in f_ext.values()]
@@ -167,7 +175,7 @@ def test_sensitivities_with_external_forces(view: tuple[str, Any]) -> None:
 
 
 def test_batches_of_external_forces() -> None:
-    """A force for each state; discrete time and actuators are made of the same pair."""
+    """Each state can have its own force, also in discrete time and with actuators."""
     robot = puma560()
     at, f_ext = state(robot, 15, (4,)), pushed(robot, [("world", "frame")], (4,))
     A, B = robot.linearize(*at, f_ext=f_ext)
@@ -227,7 +235,7 @@ def test_wrong_actuators(actuation: Any, error: type, message: str) -> None:
 
 
 def test_exponential_is_that_of_scipy() -> None:
-    """From nothing to norms that need many squarings; each to the conditioning of its own."""
+    """The exponential is accurate from zero to large norms, and equal alone and in batches."""
     rng = np.random.default_rng(5)
     scales = np.array([0.0, 1e-9, 1e-3, 1.0, 5.3, 5.4, 11.0, 40.0])
     matrices = rng.normal(size=(2, len(scales), 7, 7)) * scales[:, None, None] / 3.0
@@ -247,7 +255,7 @@ def test_exponential_of_nothing_and_of_nan() -> None:
 
 
 def test_discrete_pair_solves_the_system() -> None:
-    """Against an integrator of the continuous pair with the same input all the way."""
+    """The discrete system agrees with integration of the continuous system for constant input."""
     robot = puma560()
     at = state(robot, 6)
     A, B = robot.linearize(*at)
@@ -280,7 +288,7 @@ def test_wrong_steps(dt: Any) -> None:
     "options", [{}, {"dt": 0.01}, {"actuation": ["joint2", "joint5"]}], ids=str
 )
 def test_batches_and_outputs(options: dict[str, Any]) -> None:
-    """Alone, in a batch, into given arrays, in single precision."""
+    """Results are the same alone, in a batch, with `out`, and nearly so in single precision."""
     robot = puma560()
     at = state(robot, 8, (2, 5))
     A, B = robot.linearize(*at, **options)

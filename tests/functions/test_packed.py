@@ -1,4 +1,4 @@
-"""Packed matrices: the entries of the whole ones that are needed, by every backend."""
+"""Packed matrices contain the required entries of full matrices, on every backend."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,10 @@ def test_the_lower_triangle_of_the_mass_matrix(name: str, backend: str) -> None:
 
 @pytest.mark.parametrize("name", robots())
 def test_factors_have_the_entries_of_branches(name: str) -> None:
-    """M is the product of factors that are zero elsewhere; other branches have no entries."""
+    """The product of factors that are zero outside the packed entries is M.
+
+    Entries between different branches are omitted.
+    """
     robot = robots()[name]
     q, *_ = state(robot, 1)
     M, L = robot.mass_matrix(q), np.zeros((robot.nv, robot.nv))

@@ -1,6 +1,6 @@
-"""Numbers of a robot as inputs: as if the robot had been built with them, batched, differentiable.
+"""Robot parameters as inputs of functions: values, batches and derivatives.
 
-Rebuilt robots are made here from edited descriptions, not by the code that is tested.
+Reference robots are built here from edited descriptions, not by the tested code.
 """
 
 import pickle
@@ -29,12 +29,14 @@ FUNCTION_OPTIONS: dict[str, dict[str, Any]] = {
     "potential_energy": {},
 }
 STEP, SLACK = 1e-3, 2e-9
-"""Of fourth-order differences: rounding 1e-11, fifth derivative times 1e-13."""
+"""Step and tolerance of fourth-order differences, whose rounding error is 1e-11 and whose
+truncation error is 1e-13 times the fifth derivative.
+"""
 
 
 @cache
 def robot_of(name: str) -> chasles.Robot:
-    """Trees with fixed joints, plates without inertia, armature, and every kind of root."""
+    """Return a tree with fixed joints, links without inertia, and armature."""
     make: dict[str, Callable[[], chasles.Robot]] = {
         "fixed": lambda: tree(3, 42, floating=False),
         "floating": lambda: tree(3, 52, floating=True),
@@ -44,7 +46,7 @@ def robot_of(name: str) -> chasles.Robot:
 
 
 def other(robot: chasles.Robot, name: str, rng: np.random.Generator) -> np.ndarray:
-    """Another good value of a parameter."""
+    """Return another valid value of a parameter."""
     value = robot.parameter(name)
     kind = name.rpartition(".")[2]
     if kind == "mass":
@@ -62,7 +64,7 @@ def other(robot: chasles.Robot, name: str, rng: np.random.Generator) -> np.ndarr
 
 
 def rebuilt(robot: chasles.Robot, values: Mapping[str, np.ndarray]) -> chasles.Robot:
-    """The robot built again with other numbers."""
+    """Return the robot rebuilt with other parameter values."""
     source = robot.model.source
     links, joints = list(source.links), list(source.joints)
     for k, link in enumerate(links):
@@ -89,7 +91,7 @@ def inputs(robot: chasles.Robot, function: str, seed: int, size: Any = ()) -> li
 
 
 def all_names(robot: chasles.Robot) -> list[str]:
-    """Every parameter that a robot has."""
+    """Return the names of all parameters of a robot."""
     links = [f"{n}.{what}" for n in robot.bodies for what in ("mass", "center", "inertia")]
     return ["gravity", *links, *(f"{j.name}.placement" for j in robot.model.source.joints)]
 
@@ -100,7 +102,7 @@ def compare(
     values: Mapping[str, np.ndarray],
     backend: str = "interpret",
 ) -> None:
-    """A function with parameters against the plain function of a rebuilt robot."""
+    """Compare a function with parameters with the plain function of a rebuilt robot."""
     options = FUNCTION_OPTIONS[function]
     free = chasles.compile(robot, function, backend=backend, parameters=tuple(values), **options)
     plain = chasles.compile(rebuilt(robot, values), function, backend="interpret", **options)
@@ -110,11 +112,11 @@ def compare(
     close(free(*given, *values.values()), expected, slack, scale=1.0)
 
 
-# What they are ---------------------------------------------------------------------------------
+# Values ----------------------------------------------------------------------------------------
 
 
 def test_values_of_a_rod() -> None:
-    """A rod of 1 m and 1 kg from the joint along x."""
+    """The parameters are those of a rod of 1 m and 1 kg along x."""
     robot = planar(2)
     assert robot.parameter("link1.mass").shape == ()
     assert robot.parameter("link1.mass") == 1.0
@@ -129,14 +131,14 @@ def test_values_of_a_rod() -> None:
 
 @pytest.mark.parametrize("name", ["fixed", "floating", "mimic"])
 def test_shapes_and_values(name: str) -> None:
-    """Plates without inertia have mass zero at their origin; values are those of the robot."""
+    """Links without inertia have mass zero and center zero, and values are those of the robot."""
     robot = robot_of(name)
     shapes = {"mass": (), "center": (3,), "inertia": (3, 3), "placement": (4, 4), "gravity": (3,)}
     for parameter in all_names(robot):
         value = robot.parameter(parameter)
         assert value.shape == shapes[parameter.rpartition(".")[2]]
         assert value.dtype == np.float64
-        value[...] = 7.0  # a copy: the robot does not change
+        value[...] = 7.0  # a copy, so the robot does not change
         assert not np.array_equal(robot.parameter(parameter), value)
     assert sum(robot.parameter(f"{n}.mass") for n in robot.bodies) == pytest.approx(robot.mass)
     for link in robot.model.source.links:
@@ -195,13 +197,13 @@ def test_a_derivative_by_something_that_is_no_parameter() -> None:
         chasles.compile(robot, "inverse_dynamics", parameters=("gravity",), wrt="link1.mass")
 
 
-# As if the robot had been built with them ------------------------------------------------------
+# Agreement with rebuilt robots -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("function", FUNCTION_OPTIONS)
 @pytest.mark.parametrize("name", ["fixed", "floating", "mimic"])
 def test_the_robots_own_numbers_change_nothing(name: str, function: str) -> None:
-    """With everything a parameter: the most general program."""
+    """Parameters with the robot's own values change nothing, even if all parameters are inputs."""
     robot = robot_of(name)
     compare(robot, function, {p: robot.parameter(p) for p in all_names(robot)})
 
@@ -215,7 +217,7 @@ def test_all_numbers_changed(name: str, function: str) -> None:
 
 @pytest.mark.parametrize("name", ["fixed", "floating", "mimic"])
 def test_one_number_changed(name: str) -> None:
-    """One parameter at a time, every second one, by inverse dynamics, which feels all of them."""
+    """Every second parameter is changed alone. Inverse dynamics depends on all of them."""
     robot, rng = robot_of(name), np.random.default_rng(3)
     for parameter in all_names(robot)[::2]:
         compare(robot, "inverse_dynamics", {parameter: other(robot, parameter, rng)})
@@ -230,7 +232,7 @@ def test_every_backend(target: str) -> None:
 
 
 def test_a_payload() -> None:
-    """The same as attaching it; at zero mass, as if it were not there."""
+    """A payload agrees with an attached body, and has no effect if its mass is zero."""
     arm, rng = puma560(), np.random.default_rng(5)
     loaded = arm.attach("tool", mass=1.0, center=(0.1, 0.0, 0.2), name="load")
     names = ("load.mass", "load.center", "load.inertia")
@@ -258,7 +260,7 @@ def test_another_field_of_gravity() -> None:
 
 
 def test_forces_are_linear_in_masses() -> None:
-    """tau is affine in a link's mass at a fixed centre, and in its inertia."""
+    """Torques are affine in a link's mass with fixed center, and in its inertia."""
     robot = robot_of("fixed")
     given = inputs(robot, "inverse_dynamics", 7)
     for name, a, b in (
@@ -278,11 +280,11 @@ def test_an_inertia_counts_by_its_symmetric_part() -> None:
     close(free(q, I), free(q, (I + I.T) / 2.0), 1e-13)
 
 
-# As inputs -------------------------------------------------------------------------------------
+# Parameters as inputs --------------------------------------------------------------------------
 
 
 def test_they_come_last_in_the_order_asked_for() -> None:
-    """After all arrays and after the forces; a name given twice is one input."""
+    """Parameters come after all arrays and forces. A name given twice is one input."""
     robot = planar(2)
     F = {"tip": chasles.Wrench(np.arange(6.0))}
     compiled = chasles.compile(
@@ -302,7 +304,7 @@ def test_they_come_last_in_the_order_asked_for() -> None:
 
 
 def test_they_have_batches() -> None:
-    """Machine code: rows of parameters with rows of states, or broadcast with them."""
+    """Rows of parameters match rows of states, or broadcast with them, in machine code."""
     robot, rng = planar(2), np.random.default_rng(10)
     names = ("link2.mass", "gravity", "joint2.placement")
     compiled = chasles.compile(robot, "inverse_dynamics", parameters=names)
@@ -360,7 +362,7 @@ def test_in_single_precision() -> None:
 
 
 def differences(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray) -> np.ndarray:
-    """Fourth-order central differences by each entry of an array."""
+    """Return fourth-order central differences with respect to each entry of an array."""
     unit = np.eye(at.size).reshape(-1, *at.shape)
     steps = STEP * np.multiply.outer([-2.0, -1.0, 1.0, 2.0], unit)
     values = function(at + steps)
@@ -371,7 +373,7 @@ def differences(function: Callable[[np.ndarray], np.ndarray], at: np.ndarray) ->
 @pytest.mark.parametrize("function", FUNCTION_OPTIONS)
 @pytest.mark.parametrize("name", ["fixed", "floating", "mimic"])
 def test_derivatives_by_parameters(name: str, function: str) -> None:
-    """By every kind, on moving and fixed joints, each entry on its own."""
+    """Derivatives agree with differences for all parameter types, on moving and fixed joints."""
     robot, rng = robot_of(name), np.random.default_rng(11)
     fixed = next(j.name for j in robot.model.source.joints if j.kind == "fixed")
     names = ("link2.mass", "link2.center", "link2.inertia", "gravity")
@@ -395,7 +397,7 @@ def test_derivatives_by_parameters(name: str, function: str) -> None:
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics"])
 def test_derivatives_by_states_beside_parameters(function: str) -> None:
-    """Parameters do not disturb the other derivatives; both kinds in one call, in any order."""
+    """Derivatives by states and parameters can be requested in one call, in any order."""
     robot, rng = robot_of("fixed"), np.random.default_rng(12)
     names = ("link2.mass", "joint2.placement")
     given = inputs(robot, function, 12)
@@ -419,7 +421,7 @@ def test_derivatives_by_states_beside_parameters(function: str) -> None:
 
 
 def test_derivatives_by_batches_of_parameters() -> None:
-    """Machine code."""
+    """Machine code computes derivatives for batches of parameters."""
     robot = planar(2)
     derived = chasles.compile(
         robot, "gravity_forces", parameters=("gravity", "link2.mass"), wrt=("q", "link2.mass")

@@ -1,4 +1,4 @@
-"""Joint forces are linear in the inertia parameters: the regressor, and its base parameters."""
+"""Regressor of joint torques, which are linear in inertial parameters, and base parameters."""
 
 from dataclasses import replace
 
@@ -16,10 +16,10 @@ ROUNDING = 1e-12
 
 
 def rotor_forces(robot: chasles.Robot, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-    """Armature times acceleration: the part of joint forces that is not of links."""
+    """Return the part of the joint torques that is caused by armature and rotors."""
     armature = np.zeros(robot.nv)
     for i, body in enumerate(robot.model.bodies):
-        ((leader, _, ratio),) = robot.model.shares(i)  # a follower's rotor turns with its leader
+        ((leader, _, ratio),) = robot.model.shares(i)  # a follower's rotor rotates with its leader
         armature[robot.model.velocity_slices[leader]] += ratio**2 * body.data.armature
     return armature * qdd + turned_rotors(robot, qd)
 
@@ -36,7 +36,7 @@ TREES = {
     [*((t, "floating") for t in TARGETS), ("numpy", "fixed"), ("numpy", "mimic")],
 )
 def test_it_gives_inverse_dynamics(target: str, name: str) -> None:
-    """Every joint type, and links that others are fixed to."""
+    """Regressor times parameters gives inverse dynamics for all joints, even with fixed links."""
     robot = tree(9, 3, **TREES[name])
     q, qd, qdd = state(robot, 1, 3)
     Y = chasles.compile(robot, "regressor", backend=target)(q, qd, qdd)
@@ -46,7 +46,7 @@ def test_it_gives_inverse_dynamics(target: str, name: str) -> None:
 
 
 def test_a_link_whose_frame_is_not_at_its_joint() -> None:
-    """As SDF files have it: parameters are those about the link's frame."""
+    """Parameters refer to the link's frame, even if it is not at the joint, as in SDF files."""
     there = Transform.from_pose(matrix_from_rpy(0.3, -0.5, 0.8), Vector.of(0.11, -0.07, 0.05))
     source = tree(5, 2, floating=False).model.source
     joints = tuple(replace(joint, child_pose=there) for joint in source.joints)
@@ -57,7 +57,7 @@ def test_a_link_whose_frame_is_not_at_its_joint() -> None:
 
 
 def test_the_order_of_parameters() -> None:
-    """A change of one link's mass data changes its own ten numbers, as they are documented."""
+    """Changing the mass data of a link changes its ten parameters as documented."""
     robot = tree(5, 2, floating=False)
     before = robot.inertial_parameters().reshape(-1, 10)
     for k, name in enumerate(robot.moving_joints):
@@ -75,7 +75,7 @@ def test_the_order_of_parameters() -> None:
 
 
 def test_another_robot_with_the_same_joints() -> None:
-    """The regressor belongs to the joints alone: it is multiplied by anybody's parameters."""
+    """The regressor depends only on the joints, so it applies to parameters of other robots."""
     robot = puma560()
     loaded = robot.attach("tool", mass=2.0, center=(0.1, 0.0, 0.2))
     q, qd, qdd = state(robot, 3)
@@ -96,7 +96,7 @@ def test_a_body_acts_on_its_supporting_joints_only() -> None:
 
 
 def upright(n: int) -> chasles.Robot:
-    """A planar arm whose axes are along gravity."""
+    """Return a planar arm whose joint axes are parallel to gravity."""
     return planar(n).with_gravity((0.0, 9.81, 0.0))
 
 
@@ -109,9 +109,11 @@ COUNTS = {
     "planar, no weight": (lambda: upright(3), 3 * 3 - 2),
     "floating": (quadruped, 10 + 12 * 7),
 }
-"""7 for each revolute joint and 4 for each prismatic one, less 4, or less 6 where the first axis is
-along gravity (Mayeda, Yoshida, Osuka 1990; Khalil, Dombre 2002, section 9.4); 3 for each joint of a
-planar arm, less 2 without weight; all 10 of a free body."""
+"""Robots and their numbers of base parameters. Each revolute joint has 7 and each prismatic joint
+4, less 4 in total, or less 6 if the first axis is parallel to gravity (Mayeda, Yoshida, Osuka 1990;
+Khalil, Dombre 2002, section 9.4). A planar arm has 3 per joint, less 2 without weight. A free body
+has all 10.
+"""
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -128,7 +130,7 @@ def test_their_number_and_what_they_do(name: str) -> None:
 
 
 def test_parameters_of_other_links_with_the_same_base_parameters() -> None:
-    """What the base parameters do not see does not act: anything in the null space may be added."""
+    """Parameter changes in the null space of the base parameters do not change the torques."""
     robot = puma560()
     base = robot.base_parameters()
     unseen = np.linalg.svd(base.combination)[2][len(base) :]
@@ -145,7 +147,10 @@ ARMS = {
 
 
 def scaled(name: str, size: float, gravity: tuple[float, float, float]) -> chasles.Robot:
-    """An arm with all lengths times size: of two turning joints, or with a sliding third one."""
+    """Return an arm with all lengths multiplied by `size`.
+
+    The arm has two revolute joints, or also a prismatic third joint.
+    """
     rows = [
         {
             "theta": theta,
@@ -165,7 +170,7 @@ def scaled(name: str, size: float, gravity: tuple[float, float, float]) -> chasl
 @pytest.mark.parametrize("gravity", [(0.0, -4.0, -9.0), (0.0, 0.0, 0.0)], ids=["weight", "none"])
 @pytest.mark.parametrize("name", ARMS)
 def test_size_does_not_matter(name: str, gravity: tuple[float, float, float]) -> None:
-    """From a tenth of a micrometre to ten thousand kilometres: the same parameters, which act."""
+    """Arms scaled by factors from 1e-7 to 1e7 have the same base parameters."""
     kept = scaled(name, 1.0, gravity).base_parameters()
     if name == "turning" and any(gravity):
         assert len(kept) == 7 * 2 - 4

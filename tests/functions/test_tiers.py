@@ -1,4 +1,4 @@
-"""Functions that begin with quickly compiled code: the same answers before and after."""
+"""Quickly compiled functions give the same results before and after optimized code is ready."""
 
 import pickle
 import threading
@@ -15,7 +15,7 @@ from chasles.functions.tiers import Tiered
 
 @pytest.fixture
 def robot(tmp_path, monkeypatch):
-    """One whose code nobody has compiled yet."""
+    """Return a robot whose code is not in the cache."""
     tmp_path.chmod(0o700)
     monkeypatch.setenv("CHASLES_CACHE", str(tmp_path))
     rng = np.random.default_rng()

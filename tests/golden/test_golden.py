@@ -1,6 +1,6 @@
-"""Generated text: the program of a two-link arm as it should read, and the same bytes every time.
+"""Generated text: the golden program of a two-link arm, and reproducibility.
 
-`python tests/golden/test_golden.py` writes the golden file anew; read what changed.
+`python tests/golden/test_golden.py` regenerates the golden file. Review the changes.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parent / "two_link_arm.txt"
 
 
 def two_link_arm() -> Program:
-    """Inverse dynamics of two equal rods in a vertical plane."""
+    """Return the inverse dynamics of two equal rods in a vertical plane."""
     return chasles.compile(planar(2), "inverse_dynamics", backend="interpret").program
 
 
@@ -29,7 +29,7 @@ def test_the_two_link_arm_reads_as_before() -> None:
 
 
 def test_the_two_link_arm_is_as_short_as_by_hand() -> None:
-    """The closed form takes about 25 multiplications and additions and two pairs of angles."""
+    """The closed form takes about 25 multiplications and additions, two sines and two cosines."""
     count = two_link_arm().count
     assert count.flops <= 30
     assert count.sines_and_cosines <= 4
@@ -45,7 +45,7 @@ print("\\n".join(digests()))
 
 
 def digests() -> list[str]:
-    """Hashes of all text that is generated for a few functions of a few robots."""
+    """Return hashes of all text that is generated for several functions of several robots."""
     machine = Machine("x86_64-unknown-linux-gnu", "generic", "", 4, True)
     texts = []
     for robot, function in (
@@ -61,7 +61,7 @@ def digests() -> list[str]:
 
 
 def test_the_same_bytes_in_every_process() -> None:
-    """Nothing generated depends on addresses or on the order of a set."""
+    """Generated text does not depend on addresses or on the order of sets."""
     outputs = [
         subprocess.run(
             [sys.executable, "-c", SCRIPT, str(GOLDEN.parent)],
@@ -78,7 +78,7 @@ def test_the_same_bytes_in_every_process() -> None:
 
 
 def test_generated_source_says_what_it_is() -> None:
-    """A header with the function and its operation count."""
+    """The header contains the function and its operation count."""
     program = two_link_arm()
     for text in (source(program).text, numpy_backend.source(program)):
         head = text[:400]

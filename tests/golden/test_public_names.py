@@ -1,7 +1,7 @@
-"""The public surface: every name, signature and command, as users can rely on it.
+"""Public API: all names, signatures and commands that users can rely on.
 
-`python tests/golden/test_public_names.py` writes the golden file anew. A line that disappears from
-it breaks somebody's program: explain it in CHANGELOG.md.
+`python tests/golden/test_public_names.py` regenerates the golden file. A line that disappears
+breaks users' programs. Explain it in CHANGELOG.md.
 """
 
 import importlib
@@ -30,11 +30,11 @@ MODULES = (
     "chasles.targets",
     "chasles.trajectory",
 )
-"""The modules whose names are public; `docs/api` documents them."""
+"""Modules with public names, which `docs/api` documents."""
 
 
 def surface() -> Iterator[str]:
-    """Yield one line for each public name: kind, path, and how it is called."""
+    """Yield one line for each public name, with its kind, path and signature."""
     for module in MODULES:
         loaded = importlib.import_module(module)
         for name in sorted(_public(loaded)):
@@ -76,7 +76,7 @@ def _lines(path: str, value: Any) -> Iterator[str]:
 
 
 def _bases(kind: type) -> list[str]:
-    """Return the built-in and public bases, which `except` and `isinstance` see."""
+    """Return the built-in and public base classes, which matter for `except` and `isinstance`."""
     return sorted(
         base.__name__
         for base in kind.__mro__[1:-1]
@@ -85,14 +85,14 @@ def _bases(kind: type) -> list[str]:
 
 
 def _members(kind: type) -> set[str]:
-    """Return the public attributes that chasles itself defines."""
+    """Return the public attributes that chasles defines."""
     own = (base for base in kind.__mro__ if base.__module__.startswith("chasles"))
     names = {name for base in own for name in (*vars(base), *inspect.get_annotations(base))}
     return {name for name in names if not name.startswith("_")}
 
 
 def _signature(function: Any) -> str:
-    """Return names, kinds and defaults of the arguments; annotations are not part of it."""
+    """Return the names, kinds and defaults of the arguments, without annotations."""
     try:
         read = inspect.signature(function)
     except (TypeError, ValueError):

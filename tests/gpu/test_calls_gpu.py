@@ -1,4 +1,4 @@
-"""Calls from Python with arrays on a GPU: by machine code, and in graphs. Skipped without a GPU."""
+"""Calls with arrays on a GPU, directly and in graphs. The tests are skipped without a GPU."""
 
 import threading
 from typing import Any
@@ -39,7 +39,7 @@ def kind(request: pytest.FixtureRequest) -> Any:
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_prepared_calls(kind: Any, dtype: str) -> None:
-    """The first call of a range of sizes prepares the others; results are the same."""
+    """The first call in a range of batch sizes prepares later calls. All results are correct."""
     there, host = kind
     for robot, name, count in (
         (puma560(), "inverse_dynamics", 3),
@@ -65,7 +65,7 @@ def test_prepared_calls(kind: Any, dtype: str) -> None:
 
 
 def test_columns(kind: Any) -> None:
-    """Prepared too; CuPy's results are in columns then, as those of the first call."""
+    """Calls with columns are prepared, too. CuPy results are in columns, as in the first call."""
     there, host = kind
     for robot, name, count in ((puma560(), "inverse_dynamics", 3), (quadruped(), "mass_matrix", 1)):
         function = chasles.compile(robot, name)
@@ -97,14 +97,14 @@ def test_a_function_of_the_gpu() -> None:
 
 
 def test_streams_of_the_caller(kind: Any) -> None:
-    """A result on a stream waits for what the stream has to do, and nothing waits for it."""
+    """A call runs after earlier work on the caller's stream and does not block the CPU."""
     there, host = kind
     arrays = state(ARM, 3, 200)
     given, right = [there(a) for a in arrays], ARM.inverse_dynamics(*arrays)
     own = cupy.cuda.Stream(non_blocking=True)
     side = torch.cuda.ExternalStream(own.ptr)
     with torch.cuda.stream(side) if there is KINDS["torch"][0] else own:
-        for busy in (False, True):  # what the libraries have to compile is compiled then
+        for busy in (False, True):  # the first pass compiles what the libraries need
             side.synchronize()
             if busy:
                 with torch.cuda.stream(side):
@@ -117,7 +117,7 @@ def test_streams_of_the_caller(kind: Any) -> None:
 
 
 def test_threads(kind: Any) -> None:
-    """Several at a time, in which nothing has used the GPU."""
+    """Several new threads can call functions on the GPU at the same time."""
     there, host = kind
     arrays = state(ARM, 3, 50)
     given, right = [there(a) for a in arrays], ARM.inverse_dynamics(*arrays)
@@ -140,7 +140,7 @@ def test_threads(kind: Any) -> None:
 
 
 def test_in_a_loop_of_allocations(kind: Any) -> None:
-    """Results of earlier calls stay what they were, whatever the library's memory does."""
+    """Results of earlier calls do not change when later calls allocate memory."""
     there, host = kind
     arrays = [state(ARM, seed, 300) for seed in range(20)]
     given = [[there(a) for a in each] for each in arrays]
@@ -165,13 +165,13 @@ def test_graphs_of_functions(library: Any, dtype: str) -> None:
             found = graph()
         assert found is graph.outputs
         close(host(found), right, 5e-4 if dtype == "float32" else 1e-9)
-    found = graph(*arrays)  # NumPy's are sent
+    found = graph(*arrays)  # NumPy arrays are copied to the GPU
     close(host(found), right, 5e-4 if dtype == "float32" else 1e-9)
 
 
 @pytest.mark.parametrize("library", KINDS)
 def test_graphs_of_several_functions(library: Any) -> None:
-    """A control step: temporaries are the graph's own, whatever is computed between launches."""
+    """Temporary arrays of a control step belong to its graph. Other calls do not change them."""
     there, host = KINDS[library]
 
     def step(q: Any, qd: Any, target: Any) -> Any:
@@ -191,7 +191,7 @@ def test_graphs_of_several_functions(library: Any) -> None:
 
 
 def test_a_function_that_cannot_be_captured(kind: Any) -> None:
-    """Its error comes through, and the GPU can be used as before."""
+    """The error of the function is raised, and the GPU remains usable."""
     there, host = kind
     library = "torch" if there is KINDS["torch"][0] else "cupy"
     calls: list[int] = []

@@ -1,4 +1,4 @@
-"""Kernels on a GPU against machine code on the CPU. Skipped, and said so, where there is no GPU."""
+"""Kernels on a GPU compared with machine code on the CPU. The tests are skipped without a GPU."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_every_function(function: str, dtype: str) -> None:
 @pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "forward_dynamics"])
 def test_layouts_and_counts(robot: str, function: str, dtype: str) -> None:
-    """Any number of states, in rows, columns or with gaps, and one input for all states."""
+    """Any number of states in rows, columns or with gaps is accepted, also with shared inputs."""
     gpu, cpu = both(robot, function)
     for count in (1, 100, 9001):
         arrays = inputs(cpu, count, dtype=dtype)
@@ -120,7 +120,7 @@ def test_far_angles() -> None:
 
 
 def test_streams_and_graphs() -> None:
-    """A call goes to the current stream, waits for nothing, and can be captured and repeated."""
+    """A call runs on the current stream without waiting, and can be captured and replayed."""
     gpu, cpu = both("puma560", "inverse_dynamics")
     arrays = [cupy.asarray(a) for a in inputs(cpu, 256)]
     out = gpu(*arrays)
@@ -149,7 +149,7 @@ def test_wrong_arrays() -> None:
 
 
 def test_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second robot of the same data traces and compiles nothing."""
+    """An equal robot uses the cached kernel, without tracing or compiling."""
     gpu, cpu = both("puma560", "gravity_forces")
     (q,) = inputs(cpu, 10)
     gpu(cupy.asarray(q))

@@ -1,4 +1,4 @@
-"""Batches in the host's memory on a real GPU, and the choice between it and the CPU."""
+"""Batches in host memory on a real GPU, and the choice between the GPU and the CPU."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def compare(found: Any, right: Any, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "linearize"])
 def test_there_and_back(function: str, dtype: str) -> None:
-    """Results as on the CPU, for sizes of one and of several pieces, and results of any number."""
+    """Results agree with the CPU for batches of one and of several pieces."""
     made = chasles.compile(puma560(), function, dtype=dtype)
     for count in (1, 33, 50_001):
         given = arrays(made, count, dtype=dtype)
@@ -58,7 +58,10 @@ def test_leading_shapes_out_and_one_state_for_all() -> None:
 
 
 def test_the_choice_is_the_faster_one() -> None:
-    """At the largest size that was timed; arrays on the GPU stay there; times are kept."""
+    """The faster device is used at all timed sizes, and times are cached.
+
+    Arrays on the GPU stay there.
+    """
     made = chasles.compile(puma560(), "forward_dynamics", device="auto", wrt=("q", "qd", "tau"))
     report = made.report()
     assert report.gpu is not None

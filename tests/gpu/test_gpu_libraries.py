@@ -1,7 +1,7 @@
-"""Arrays of PyTorch, JAX and CuPy on a GPU. Skipped, and said so, where there is no GPU.
+"""Arrays of PyTorch, JAX and CuPy on a GPU. The tests are skipped without a GPU.
 
-What is right is machine code on the CPU, or the same library there, whose derivatives other tests
-compare with finite differences.
+The reference is machine code on the CPU, or the same library on the CPU, whose derivatives other
+tests compare with finite differences.
 """
 
 import os
@@ -16,7 +16,7 @@ import chasles
 from chasles.backends.cuda import driver as cuda_driver
 from chasles.robots import puma560, quadruped
 
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # leaves PyTorch some memory
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # leaves memory for PyTorch
 
 cupy = pytest.importorskip("cupy", reason="no CuPy: libraries on a GPU are not tested here")
 torch = pytest.importorskip("torch", reason="no PyTorch: libraries on a GPU are not tested here")
@@ -48,7 +48,7 @@ FUNCTIONS = (
     (FLOATING, "kinetic_energy", 2),
     (ARM, "ltdl_factors", 1),
 )
-"""Functions with one result, several, and numbers; and how many arrays they take."""
+"""Functions with one result, several results or a scalar, and the number of array arguments."""
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def double() -> Any:
 
 
 def host(array: Any) -> np.ndarray:
-    """An array that must be on the GPU, copied from there."""
+    """Copy an array from the GPU, after checking that it is there."""
     if isinstance(array, torch.Tensor):
         assert array.device.type == "cuda"
         return np.asarray(array.detach().cpu())
@@ -92,7 +92,7 @@ KINDS = {
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("kind", KINDS)
 def test_functions(kind: str, dtype: str) -> None:
-    """Any leading shape, none too, and no states at all."""
+    """Functions accept all leading shapes, single states and empty batches."""
     for robot, function, count in FUNCTIONS:
         method = getattr(robot, function)
         for size in SIZES:
@@ -103,7 +103,7 @@ def test_functions(kind: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_too_large_for_shared_memory(kind: str) -> None:
-    """Distinct values wait there, and rows are written from them."""
+    """Shared memory holds the distinct values of large results, from which rows are written."""
     kernel = chasles.compile(WALKER, "mass_matrix", backend="cuda").kernel
     built, _ = kernel.loaded(cuda_driver.architecture(0), "rows")  # type: ignore[attr-defined]
     assert built.form == "rows"
@@ -132,7 +132,7 @@ def test_lists_and_whole_numbers_follow() -> None:
 
 
 def test_a_new_thread() -> None:
-    """Nothing has used the GPU there."""
+    """Functions can be called from a thread that has not used the GPU before."""
     arrays, found = state(ARM, 1, 40), []
     given = [tensors(arrays), [cupy.asarray(a) for a in arrays]]
     torch.cuda.synchronize()
@@ -173,7 +173,7 @@ def test_torch_out() -> None:
 
 
 def test_torch_derivatives() -> None:
-    """Gradients, and gradients of these, of `backward` and of `torch.func`."""
+    """First and second gradients of `autograd` and `torch.func` agree with those on the CPU."""
 
     def measured(device: str) -> list[Any]:
         q, qd, qdd = (
@@ -210,7 +210,7 @@ def test_torch_compile() -> None:
 
 
 def test_torch_streams() -> None:
-    """A call comes after what its stream has to do, and does not wait for it."""
+    """A call runs after earlier work on its stream and does not wait for it."""
     arrays = state(ARM, 5, 64)
     given, late = tensors(arrays), torch.zeros(64, 6, dtype=torch.float64, device="cuda")
     INVERSE(*given)
@@ -227,7 +227,7 @@ def test_torch_streams() -> None:
 
 @pytest.mark.parametrize("robot", [ARM, WALKER], ids=lambda robot: robot.name)
 def test_torch_graphs(robot: chasles.Robot) -> None:
-    """With out= and without; the quadruped's results are too large for shared memory."""
+    """Calls can be captured with and without `out`, even for results larger than shared memory."""
     compiled = chasles.compile(robot, "mass_matrix")
     q = torch.from_numpy(robot.random(0, size=5000)).cuda()
     out = compiled(q)
@@ -281,7 +281,7 @@ def test_jax_derivatives() -> None:
 
 
 def test_jax_scan() -> None:
-    """Steps in a loop that XLA runs, on its own stream and without Python."""
+    """XLA runs a loop of steps on its own stream, without Python."""
     q, qd, _ = state(ARM, 8, 100)
 
     def step(state: Any, _: None) -> Any:

@@ -1,4 +1,4 @@
-"""Inverse kinematics and distances on a real GPU, against the CPU's and by forward kinematics."""
+"""Inverse kinematics and distances on a GPU, compared with the CPU and forward kinematics."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def poses(robot: chasles.Robot, frame: str, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("make", [puma560, stanford_arm])
 def test_arms(make: Any) -> None:
-    """Nearly all of 20,000 poses are reached, within the limits, by answers that are checked."""
+    """Nearly all of 20,000 poses are reached within the limits, with correct solutions."""
     robot = make()
     frame = robot.frames[-1]
     T = poses(robot, frame, 20_000)
@@ -37,7 +37,10 @@ def test_arms(make: Any) -> None:
 
 
 def test_a_problem_has_the_same_bits_anywhere() -> None:
-    """Beside others, alone, and after hard ones that a whole warp works on."""
+    """Results are bitwise identical in any order, alone, and next to hard problems.
+
+    A whole warp works on each hard problem.
+    """
     robot = puma560()
     T = poses(robot, "tool", 5_000)
     T[::50, :3, 3] *= 3.0  # out of reach
@@ -52,7 +55,7 @@ def test_a_problem_has_the_same_bits_anywhere() -> None:
 
 
 def test_targets_out_of_reach() -> None:
-    """The error is the CPU's, to a thousandth of the robot's size."""
+    """The median difference from the CPU's residuals is below 1e-6."""
     robot = puma560()
     T = poses(robot, "tool", 500)
     T[:, :3, 3] *= 3.0
@@ -89,7 +92,7 @@ def test_loops_and_humanoid() -> None:
 
 
 def test_pytorch_and_jax() -> None:
-    """The same bits as CuPy's; with a gradient, PyTorch's tensors take the CPU's way."""
+    """PyTorch results are bitwise those of CuPy. Tensors with gradients are solved on the CPU."""
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     robot = puma560()
     T = poses(robot, "tool", 100)

@@ -1,4 +1,4 @@
-"""Rollouts on a GPU against those of the CPU. Skipped, and said so, where there is no GPU."""
+"""Rollouts on a GPU compared with the CPU. The tests are skipped without a GPU."""
 
 from typing import Any
 
@@ -22,7 +22,9 @@ CASES = [
     (humanoid, "euler"),
 ]
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
-"""A hundred steps. float32: what each step rounds (6e-8) grows with the motion."""
+"""Tolerances for a hundred steps. In float32, rounding errors of 6e-8 per step grow with the
+motion.
+"""
 
 
 def same(got: Trajectory, right: Trajectory, dtype: str, times: float = 1.0) -> None:
@@ -36,7 +38,7 @@ def same(got: Trajectory, right: Trajectory, dtype: str, times: float = 1.0) -> 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(("robot", "method"), CASES)
 def test_as_on_the_cpu(robot: Any, method: str, dtype: str) -> None:
-    """Rows and columns, forces for each robot and step."""
+    """Rollouts agree with the CPU for rows and columns, and with forces for each robot and step."""
     made, count = robot(), 100
     q, qd = made.random(RNG, size=count), RNG.uniform(-0.3, 0.3, (count, made.nv))
     tau = RNG.uniform(-0.1, 0.1, (count, 100, made.nv))
@@ -50,9 +52,10 @@ def test_as_on_the_cpu(robot: Any, method: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_contacts(dtype: str) -> None:
-    """A quadruped lands on soft ground: the same motion, forces, gaps and states.
+    """A quadruped that lands on soft ground has the motion, forces, gaps and states of the CPU.
 
-    Feet of 0.1 kg on stiff ground: what was rounded grows tenfold in an impact.
+    Rounding errors grow tenfold in an impact, because the feet weigh 0.1 kg and the ground is
+    stiff.
     """
     robot = quadruped()
     q = robot.neutral()
@@ -74,10 +77,10 @@ def test_contacts(dtype: str) -> None:
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 1e-3)])
 def test_time_stepping(dtype: str, tolerance: float) -> None:
-    """A quadruped lands on rigid ground with friction: motion, forces and efforts of the CPU.
+    """A quadruped lands on rigid ground with the motion, forces and iterations of the CPU.
 
-    Rounding may decide about an iteration, and whether a foot sticks or slides: 95 % of the robots
-    are near.
+    Rounding may change the number of iterations, or whether a foot sticks or slides. Therefore only
+    95 % of the robots must agree.
     """
     robot = quadruped()
     q = robot.neutral()
@@ -144,7 +147,7 @@ def test_many_steps_in_single_precision_follow_the_time() -> None:
 
 
 def test_streams() -> None:
-    """On CuPy's current stream, nothing waits."""
+    """A rollout runs on CuPy's current stream."""
     robot = puma560()
     q, qd = cupy.asarray(robot.random(RNG, size=10)), cupy.zeros(6)
     right = robot.rollout(q.get(), qd.get(), dt=1e-3, steps=100)

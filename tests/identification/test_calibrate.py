@@ -1,4 +1,4 @@
-"""Kinematic calibration on simulated measurements whose truth is known."""
+"""Kinematic calibration finds the true parameters from simulated measurements."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ TOOL = pose([0.2, -0.1, 0.3], [0.05, 0.0, 0.1])
 
 
 def bent(robot: chasles.Robot, rng: np.random.Generator) -> chasles.Robot:
-    """The robot with all joints a little displaced and turned."""
+    """Return the robot with all joints slightly displaced and turned."""
     values = {}
     for name in robot.joints:
         P = np.array(robot.joint(name).pose.homogeneous.rows, float)
@@ -43,7 +43,7 @@ def test_joint_offsets_are_found_within_their_deviations(name: str) -> None:
         assert found.after[0] < 3e-4 < found.before[0]
         known = {f"{joint}.offset": x for joint, x in zip(robot.joints, offset, strict=True)}
         inner = [k for k, each in enumerate(found.names) if each in known]
-        assert len(inner) == 4  # the first and the last act like the base and the tool
+        assert len(inner) == 4  # the first and last offsets act like the base and the tool
         true = np.array([known[found.names[k]] for k in inner])
         away.append((found.values[inner] - true) / found.deviations[inner])
     assert np.abs(away).max() < 4.0
@@ -52,7 +52,7 @@ def test_joint_offsets_are_found_within_their_deviations(name: str) -> None:
 
 @pytest.mark.parametrize(("measured", "count"), [("poses", 30), ("points", 27)])
 def test_all_identifiable_corrections_are_found(measured: str, count: int) -> None:
-    """Four for each revolute joint and six more; three fewer without orientations."""
+    """Four corrections per revolute joint plus six are found; without orientations, plus three."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(1)
     true, q = bent(robot, rng), robot.random(rng, size=60)
     T = BASE @ true.forward_kinematics(q) @ TOOL
@@ -69,7 +69,7 @@ def test_all_identifiable_corrections_are_found(measured: str, count: int) -> No
 
 
 def test_the_calibrated_robot_takes_the_same_readings(tmp_path: Any) -> None:
-    """Saved and loaded again, it reaches the measured poses."""
+    """The calibrated robot, saved and loaded again, reaches the measured poses."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(2)
     q = robot.random(rng, size=30)
     T = robot.forward_kinematics(q + 0.01)
@@ -82,7 +82,7 @@ def test_the_calibrated_robot_takes_the_same_readings(tmp_path: Any) -> None:
 
 
 def test_trees_and_several_kinds_of_joints() -> None:
-    """Only the joints between the world and the frame are corrected."""
+    """Only joints between the world and the frame are corrected."""
     robot, rng = chasles.robots.quadruped(), np.random.default_rng(3)
     q, frame = robot.random(rng, size=40), robot.tool
     T = robot.forward_kinematics(q, frame=frame)

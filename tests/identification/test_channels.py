@@ -1,4 +1,4 @@
-"""Channels of logs beside joints' own: external wrenches of feet and tools, delays of each."""
+"""Additional channels of logs: external wrenches on feet and tools, and delays per channel."""
 
 import json
 import warnings
@@ -30,9 +30,9 @@ def _quiet() -> Iterator[None]:
 
 
 def standing(robot: chasles.Robot, how: str, count: int = 600) -> tuple[dict[str, Any], np.ndarray]:
-    """A log of a quadruped that moves on its feet, and the noise of its torques.
+    """Return a log of a quadruped that moves on its feet, and the noise of its torques.
 
-    Wrenches of three feet are random; that of the fourth balances the base, which has no motors.
+    Wrenches on three feet are random. That on the fourth balances the base, which has no motors.
     """
     rng = np.random.default_rng(0)
     q = robot.integrate(robot.neutral(), 0.15 * rng.normal(size=(count, robot.nv)))
@@ -61,7 +61,7 @@ def standing(robot: chasles.Robot, how: str, count: int = 600) -> tuple[dict[str
 
 @pytest.mark.parametrize("how", ["sensor", "plate"])
 def test_contact_wrenches_of_a_floating_base(how: str, tmp_path: Path) -> None:
-    """A quadruped on its feet: masses that were 30 % wrong are found, as from arrays."""
+    """Logs and arrays give the true base parameters from masses that are 30 % too large."""
     truth = chasles.robots.quadruped()
     masses = {f"{link.name}.mass": 1.3 * link.inertia.m for link in truth.model.source.links[1:4]}
     wrong = truth.with_parameters(masses)
@@ -88,7 +88,7 @@ def test_contact_wrenches_of_a_floating_base(how: str, tmp_path: Path) -> None:
 
 
 def test_the_command_takes_wrenches(tmp_path: Path) -> None:
-    """An arm whose tool pushes; without the wrench, the noise is large."""
+    """The wrench on a tool is taken into account; without it, the noise is large."""
     robot, rng = chasles.robots.planar(3), np.random.default_rng(3)
     chasles.save(robot, tmp_path / "robot.toml")
     q, qd, qdd = rng.normal(size=(3, 400, 3))
@@ -112,7 +112,7 @@ def test_the_command_takes_wrenches(tmp_path: Path) -> None:
 
 
 def late(robot: chasles.Robot, delays: dict[str, float]) -> dict[str, np.ndarray]:
-    """A log in which each torque comes later than the motion."""
+    """Return a log in which each torque lags behind the motion."""
     t, w = np.arange(0.0, 10.0, 0.002), np.array([[3.1, 7.3], [5.7, 4.4], [2.3, 8.9]])
 
     def state(t: np.ndarray) -> list[np.ndarray]:
@@ -145,14 +145,14 @@ def test_each_torque_has_its_own_delay(rates: bool) -> None:
         assert f"{three!r} relative to the positions: 17" in " ".join(found.notes)
         if rates:
             assert np.all(found.noise < (1.2 if given[one] == 0.004 else 10.0) * NOISE)
-            assert found.samples < len(log["t"])  # the last torques are not in the log
+            assert found.samples < len(log["t"])  # torques after the end of the log are not known
     together = chasles.identify(robot, log, delay="estimate", include=["inertia"])
     assert np.max(together.noise) > 10.0 * NOISE
     assert len(set(together.delay.values())) == 1
 
 
 def test_a_wrench_with_a_delay() -> None:
-    """The force sensor of a tool comes 8 ms late; its values are shifted back."""
+    """A force sensor that lags by 8 ms is shifted back."""
     robot = chasles.robots.planar(3)
     log = late(robot, dict.fromkeys(robot.joints, 0.0))
     names, t = column_names(robot), log["t"]

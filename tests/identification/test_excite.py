@@ -1,4 +1,4 @@
-"""Excitation trajectories: gradients by differences, limits at times that were not optimized."""
+"""Excitation trajectories have correct gradients, and satisfy limits between samples."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ def search(robot: chasles.Robot, **limits: object) -> excitation.Search:
 @pytest.mark.parametrize("shape", ["fourier", "spline"])
 @pytest.mark.parametrize("goal", ["condition", "information"])
 def test_gradients_by_differences(goal: str, shape: str) -> None:
-    """Of the smooth condition number, the information, and of every limit, violated here."""
+    """Gradients of condition number, information and penalties of violated limits are correct."""
     box = {"tool": [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2]]}
     kind = {"goal": goal, "shape": shape}
     tried = search(chasles.robots.puma560(), workspace=box, effort=5.0, **kind)
@@ -43,7 +43,7 @@ def test_gradients_by_differences(goal: str, shape: str) -> None:
     assert np.all(tried.bounds.penalty(tried.states(theta), 0.0)[0] > 0.0)
     conditions, goals = tried.conditions(theta)
     if goal == "condition":
-        assert np.all(value > np.log(conditions) - 1e-9)  # an upper bound
+        assert np.all(value > np.log(conditions) - 1e-9)  # the objective is an upper bound
     else:
         W = tried._columns(tried.states(theta))
         exact = -np.linalg.slogdet(np.swapaxes(W, 1, 2) @ W)[1]
@@ -51,7 +51,7 @@ def test_gradients_by_differences(goal: str, shape: str) -> None:
 
 
 def test_limits_on_one_side_hold() -> None:
-    """A joint may have a limit above or below alone; starts lie on the allowed side of it."""
+    """A joint may have only a lower or an upper limit; initial trajectories satisfy it."""
     robot = chasles.robots.planar(2)
     tried = search(robot)
     lower, upper = np.array([0.5, -np.inf]), np.array([np.inf, -2.0])
@@ -91,7 +91,7 @@ def test_gradient_of_distances_by_differences() -> None:
 
 
 def test_the_condition_number_is_that_of_the_identification() -> None:
-    """By a singular value decomposition of the regression that `identify` makes."""
+    """The condition number equals that of the scaled regressor of `identify`, by an SVD."""
     robot = chasles.robots.puma560()
     limits = {"velocity": 2.0, "effort": 200.0}
     found = chasles.excite(robot, include=["inertia"], steps=30, starts=100, **limits)
@@ -128,7 +128,7 @@ def test_limits_hold_between_samples(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["panda", "ur5"])
 def test_half_of_the_best_of_many_random_motions(name: str) -> None:
-    """Within the limits of the file, its collision shapes included."""
+    """The condition number is less than half of the best of 10,000 random motions."""
     robot = chasles_robot(CASES[name])
     found = chasles.excite(robot, include=["inertia"])
     bounds = excitation._bounds(robot, None, None, None, None, None, None)
@@ -144,7 +144,7 @@ def test_half_of_the_best_of_many_random_motions(name: str) -> None:
 
 
 def test_splines_and_information(tmp_path: Path) -> None:
-    """A spline is at rest at both ends; the largest information beats the best condition in it."""
+    """A spline is at rest at both ends, and each goal is best where it is optimized."""
     robot = chasles.robots.puma560()
     given: Any = {"velocity": 2.0, "acceleration": 10.0, "effort": 150.0, "include": ["inertia"]}
     given |= {"steps": 60, "starts": 60, "improved": 4}
@@ -189,7 +189,7 @@ def test_refusals() -> None:
 
 
 def test_fourier_series() -> None:
-    """Rates by differences; its checks."""
+    """Derivatives of a Fourier series agree with differences; wrong arguments raise errors."""
     sines, cosines = RNG.normal(size=(2, 3, 2))
     move = chasles.trajectory.fourier([1.0, 2.0], sines, cosines, duration=3.0)
     t, h = np.linspace(0.1, 2.9, 50), 1e-5

@@ -1,4 +1,4 @@
-"""Identification on simulated measurements whose truth is known."""
+"""Identification finds the true parameters from simulated measurements."""
 
 import warnings
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from chasles.identification.consistent import LEAST, UNITS, Problem, matrices, s
 from chasles.identification.unknowns import pseudo_inertia
 
 NOISE = 0.01
-"""Standard deviation of torques, as a share of their rms."""
+"""Standard deviation of torques, relative to their rms."""
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def _quiet() -> Iterator[None]:
 
 
 def motion(rng: np.random.Generator, n: int, count: int = 1500) -> list[np.ndarray]:
-    """A Fourier series of five terms: positions, velocities, accelerations (count, n)."""
+    """Return positions, velocities, accelerations (count, n) of a Fourier series of five terms."""
     t, k = np.linspace(0.0, 6.0, count), 2.0 * np.pi / 6.0 * np.arange(1, 6)
     a, b = rng.normal(size=(2, n, 5)) / np.arange(1, 6)
     s, c = np.sin(np.outer(t, k)), np.cos(np.outer(t, k))
@@ -38,7 +38,7 @@ def motion(rng: np.random.Generator, n: int, count: int = 1500) -> list[np.ndarr
 
 
 def states(robot: chasles.Robot, rng: np.random.Generator, count: int = 1500) -> list[np.ndarray]:
-    """A motion of any robot: positions on its configuration space, with their true rates."""
+    """Return q, qd and qdd of a motion of any robot, within its configuration space."""
     if len(robot.independent) < robot.nv:
         return _closed(robot, rng, count)
     steps, qd, qdd = motion(rng, robot.nv, count)
@@ -48,7 +48,7 @@ def states(robot: chasles.Robot, rng: np.random.Generator, count: int = 1500) ->
 
 
 def _closed(robot: chasles.Robot, rng: np.random.Generator, count: int) -> list[np.ndarray]:
-    """States with the loops closed, around one position."""
+    """Return states with closed loops near one position."""
     home = closed(
         robot,
         robot.assemble(robot.neutral()[: len(robot.independent)] + 0.5)
@@ -81,8 +81,8 @@ def measured(
     noise: float = NOISE,
     **options: Any,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Torques of the true robot with noise, and the noise of each joint."""
-    if len(robot.independent) < robot.nv:  # motors at the independent joints
+    """Return noisy torques of the true robot, and the standard deviation for each joint."""
+    if len(robot.independent) < robot.nv:  # the motors are at the independent joints
         options["actuated"] = robot.independent
     tau = robot.inverse_dynamics(*at, **options)
     sigma = noise * np.sqrt(np.mean(tau**2, axis=0))
@@ -90,13 +90,13 @@ def measured(
 
 
 def spoiled(robot: chasles.Robot) -> chasles.Robot:
-    """The robot with masses that are 30 % off."""
+    """Return the robot with masses that are 30 % too large."""
     links = {link.name: link.inertia.m for link in robot.model.source.links if link.inertia.m}
     return robot.with_parameters({f"{name}.mass": 1.3 * m for name, m in links.items()})
 
 
 def truth(found: Identified, robot: chasles.Robot, **terms: float) -> np.ndarray:
-    """The true base parameters; terms: true values at every joint."""
+    """Return the true base parameters; `terms` are true values, equal for all joints."""
     rest = [np.full(len(found.model.joints), terms.get(term, 0.0)) for term in found.model.terms]
     return np.asarray(found.combination @ np.concatenate([robot.inertial_parameters(), *rest]))
 
@@ -118,7 +118,7 @@ ROBOTS = {
 @pytest.mark.parametrize("prior", ["pull-back", "entropic"])
 @pytest.mark.parametrize("name", ROBOTS)
 def test_base_parameters_and_prediction(name: str, prior: Any) -> None:
-    """Base parameters lie within their deviations of the truth; new motions are predicted."""
+    """Base parameters agree within their deviations, and torques of new motions are predicted."""
     robot, rng = ROBOTS[name](), np.random.default_rng(3)
     at = states(robot, rng)
     tau, _ = measured(robot, at, rng)
@@ -129,7 +129,7 @@ def test_base_parameters_and_prediction(name: str, prior: Any) -> None:
     )
     away = np.abs(found.base - truth(found, robot)) / found.deviations
     assert np.mean(away < 3.0) > 0.97
-    assert np.sqrt(np.mean(away**2)) < 1.5  # neither too sure nor too careful
+    assert np.sqrt(np.mean(away**2)) < 1.5  # the deviations are neither too small nor too large
     new = states(robot, np.random.default_rng(4), 300)
     exact, _ = measured(robot, new, rng, noise=0.0)
     for consistent in (True, False):
@@ -140,7 +140,7 @@ def test_base_parameters_and_prediction(name: str, prior: Any) -> None:
 
 
 def test_the_new_robot_moves_as_the_true_one(tmp_path: Any) -> None:
-    """Its torques on new motions are within the noise; it is saved and read again."""
+    """Torques of the identified robot on new motions are within the noise, also after saving."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(5)
     at = states(robot, rng)
     tau, sigma = measured(robot, at, rng)
@@ -174,7 +174,7 @@ def test_friction_damping_armature_and_offset_are_recovered() -> None:
 
 
 def test_the_noise_of_each_joint_is_found() -> None:
-    """Weights follow from residuals: joints with ten times the noise count less."""
+    """Weights follow from residuals, so joints with ten times the noise count less."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(8)
     q, qd, qdd = states(robot, rng, 3000)
     sigma = np.array([0.1, 1.0, 0.1, 0.01, 0.05, 0.01])
@@ -201,7 +201,7 @@ def test_outliers_do_little_with_a_robust_loss() -> None:
 @pytest.mark.parametrize("prior", ["pull-back", "entropic", "log-cholesky"])
 @pytest.mark.parametrize("case", ["ten samples", "still", "millinewtons", "reversed", "garbage"])
 def test_parameters_are_always_consistent(case: str, prior: Any) -> None:
-    """From few samples, poor motions, wrong units or noise alone; with a note that says so."""
+    """Results for few samples, poor motions, wrong units or noise are physically consistent."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(10)
     q, qd, qdd = states(robot, rng, 10 if case == "ten samples" else 400)
     if case == "still":
@@ -220,10 +220,10 @@ def test_parameters_are_always_consistent(case: str, prior: Any) -> None:
 
 @pytest.mark.parametrize("spread", [0.0, 3.0, 6.0])
 def test_consistent_parameters_are_optimal(spread: float) -> None:
-    """By the conditions of Karush, Kuhn and Tucker, for noise that differs by powers of ten.
+    """Solutions satisfy the Karush-Kuhn-Tucker conditions for noise over many orders of magnitude.
 
-    The barrier's multipliers of the linear inequalities are non-negative least squares of the
-    gradient. The rest of the gradient with respect to each 1 + Z must be positive semidefinite, and
+    Multipliers of the linear inequalities are non-negative least-squares solutions for the
+    gradient. The remaining gradient with respect to each 1 + Z must be positive semidefinite, and
     orthogonal to the distance from the bound.
     """
     rng = np.random.default_rng(int(spread))
@@ -250,9 +250,10 @@ def test_consistent_parameters_are_optimal(spread: float) -> None:
 
 
 def _without_inequalities(slope: np.ndarray, G: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """The gradient without non-negative multiples of active inequalities.
+    """Return the gradient minus non-negative multiples of active inequalities.
 
-    Along directions in which each 1 + Z is free to move, and for joint terms, nothing must be left.
+    The multiples are fitted so that nothing remains along joint terms and along directions in which
+    1 + Z is not at its bound.
     """
     free = []
     for k, W in enumerate(away):
@@ -270,7 +271,7 @@ def _without_inequalities(slope: np.ndarray, G: np.ndarray, away: np.ndarray) ->
 
 
 def test_log_cholesky_coordinates_are_optimal() -> None:
-    """The derivative by differences, and a gradient of zero at the result."""
+    """Derivatives agree with finite differences, and the gradient is zero at the result."""
     rng = np.random.default_rng(4)
     bodies, rows, signs = 3, 45, np.array([31, 32])
     A = rng.normal(size=(rows, 33))
@@ -302,7 +303,7 @@ def test_log_cholesky_coordinates_are_optimal() -> None:
 
 
 def test_log_cholesky_finds_the_robot() -> None:
-    """Data outweigh every prior: predictions are those of the other ones."""
+    """With enough data, the prior hardly affects the predictions."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(3)
     at = states(robot, rng)
     tau, sigma = measured(robot, at, rng)
@@ -315,7 +316,7 @@ def test_log_cholesky_finds_the_robot() -> None:
 
 
 def test_essential_parameters_are_estimated_without_the_others() -> None:
-    """By least squares on their columns alone; the others are zero within their deviations."""
+    """Essential parameters equal least squares on their columns; the others are left out."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(6)
     q, qd, qdd = states(robot, rng)
     tau, _ = measured(robot, [q, qd, qdd], rng, noise=0.05)
@@ -326,14 +327,14 @@ def test_essential_parameters_are_estimated_without_the_others() -> None:
     kept = [c for c, name in zip(found.columns, found.names, strict=True) if name in essential]
     W, rest = Y.reshape(-1, 60)[:, kept], tau - found.model.known(q, qd, qdd)
     x = np.linalg.lstsq(W, (rest / found.noise).ravel(), rcond=None)[0]
-    # The noise that weights the rows is estimated again with the last residuals: hence 1e-3.
+    # The noise for the weights is estimated again from the last residuals, hence 1e-3.
     np.testing.assert_allclose(list(essential.values()), x, rtol=1e-3, atol=1e-6)
     assert np.all(np.abs(x) > 2.99 * np.sqrt(np.diagonal(np.linalg.inv(W.T @ W))))
     assert f"{len(essential)} parameters essential" in found.report()
 
 
 def test_external_wrenches_are_taken_off() -> None:
-    """A known force on the tool does not spoil the parameters."""
+    """A known force on the tool does not change the identified parameters."""
     robot, rng = chasles.robots.puma560(), np.random.default_rng(11)
     q, qd, qdd = states(robot, rng)
     push = {"tool": chasles.Wrench(np.array([0.0, 1.0, 0.0, 20.0, 5.0, -10.0]))}
@@ -387,7 +388,7 @@ def test_refusals() -> None:
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e155, 1e300])
 def test_numbers_that_cannot_be_squared_end_in_an_error(scale: float) -> None:
-    """LAPACK's least squares do not end on numbers that are not finite."""
+    """Values that overflow raise an error, because LAPACK's least squares would not terminate."""
     robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
     q, qd, qdd, tau = rng.normal(size=(4, 30, 2))
     with pytest.raises(chasles.ChaslesError) as caught:
@@ -396,7 +397,7 @@ def test_numbers_that_cannot_be_squared_end_in_an_error(scale: float) -> None:
 
 
 def test_torques_without_noise_outweigh_the_prior() -> None:
-    """Weights of 1e24 beside those of the prior: the parameters that matter are the true ones."""
+    """Without noise, data have weights of 1e24 relative to the prior, and torques are predicted."""
     robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
     truth = robot.with_parameters({"link2.mass": 1.3})
     q, qd, qdd = rng.normal(size=(3, 50, 2))

@@ -1,4 +1,4 @@
-"""Identification from logs: files, tables, missing rates, delays, and bad logs."""
+"""Identification from logs: files, tables, missing rates, delays, and invalid logs."""
 
 import sys
 import warnings
@@ -28,7 +28,7 @@ def _quiet() -> Iterator[None]:
 
 
 def fourier(seed: int, n: int, count: int = 4000) -> tuple[np.ndarray, ...]:
-    """Times, and positions with their exact rates."""
+    """Return times, positions and their exact rates."""
     rng, t = np.random.default_rng(seed), STEP * np.arange(count)
     sines, cosines = 0.6 * rng.normal(size=(2, 5, n)) / np.arange(1, 6)[:, None]
     period = STEP * count
@@ -37,7 +37,7 @@ def fourier(seed: int, n: int, count: int = 4000) -> tuple[np.ndarray, ...]:
 
 
 def table(robot: chasles.Robot, seed: int = 0, count: int = 4000) -> dict[str, np.ndarray]:
-    """A log of a robot: its true motion and torques with noise."""
+    """Return a log of a robot's exact motion, and of torques with noise."""
     t, q, qd, qdd = fourier(seed, robot.nv, count)
     tau = robot.inverse_dynamics(q, qd, qdd)
     tau = tau + 0.01 * tau.std(axis=0) * np.random.default_rng(seed + 1).normal(size=tau.shape)
@@ -70,7 +70,7 @@ def direct(log: dict[str, np.ndarray], **options: Any) -> Any:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
 def test_files_give_what_arrays_give(suffix: str, tmp_path: Path) -> None:
-    """Gram matrices of a compiled program beside triangular factors of the regressor."""
+    """Gram matrices of the compiled program agree with triangular factors of the regressor."""
     logs = [table(ROBOT, seed) for seed in (0, 5)]
     folder = tmp_path / "logs"
     (folder / "day=1").mkdir(parents=True)
@@ -88,7 +88,7 @@ def test_files_give_what_arrays_give(suffix: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("smoothing", ["low-pass", "savitzky-golay", "spline"])
 def test_positions_alone(smoothing: Any) -> None:
-    """Noisy positions without rates: torques of new motions are predicted."""
+    """Noisy positions without rates suffice to predict the torques of new motions."""
     t, q, qd, qdd = fourier(3, ROBOT.nv)
     rng = np.random.default_rng(4)
     tau = ROBOT.inverse_dynamics(q, qd, qdd)
@@ -104,7 +104,7 @@ def test_positions_alone(smoothing: Any) -> None:
 
 
 def test_the_cut_off_lies_above_the_motion() -> None:
-    """Its fastest term has 5 / 8 s = 0.625 Hz; noise begins far above."""
+    """The cutoff is above the fastest term, 5 / 8 s = 0.625 Hz, and far below the noise."""
     _, q, *_ = fourier(3, 3)
     noisy = q + 1e-5 * np.random.default_rng(0).normal(size=q.shape)
     assert 0.6 < filtering.chosen_cutoff(noisy, STEP) < 5.0
@@ -189,11 +189,11 @@ def test_bad_logs_are_named(kind: str, code: str, line: int, tmp_path: Path) -> 
 
 
 PUMA = chasles.robots.puma560()
-"""An arm whose joints have torques that do not resemble each other."""
+"""An arm whose joint torques differ clearly from each other."""
 
 
 def exchanged(quantities: list[str], log: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A log in which some columns of joints 2 and 3 are swapped."""
+    """Return a log in which some columns of joints 2 and 3 are swapped."""
     other = {"joint2": "joint3", "joint3": "joint2"}
     found = {}
     for name, column in log.items():
@@ -209,7 +209,7 @@ def exchanged(quantities: list[str], log: dict[str, np.ndarray]) -> dict[str, np
 def test_a_log_with_swapped_joints_among_good_ones(
     quantities: str, code: str, tmp_path: Path
 ) -> None:
-    """It is named with its file and row; with skip_bad, the others are used, and it is counted."""
+    """The error names the file and row; with skip_bad, the log is skipped and counted."""
     for seed in (0, 5):
         write(tmp_path / f"{seed}.parquet", table(PUMA, seed))
     good = chasles.identify(PUMA, tmp_path)
@@ -225,7 +225,7 @@ def test_a_log_with_swapped_joints_among_good_ones(
 
 
 def test_no_joints_of_a_heavier_robot_are_called_swapped() -> None:
-    """The robot's own parameters may be far off, as before every identification."""
+    """The robot's initial parameters may be far off, as before every identification."""
     masses = {f"link{k}.mass": 2.0 ** (k - 3) for k in range(2, 7)}
     log = table(PUMA.with_parameters(masses))
     assert chasles.identify(PUMA, log).samples == 4000
@@ -289,7 +289,7 @@ def test_refusals(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    """From a folder of logs to a robot file that predicts, and a page."""
+    """The command turns a folder of logs into a robot file with accurate torques, and a report."""
     from typer.testing import CliRunner
 
     from chasles.cli.app import app
@@ -318,7 +318,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_data_frames() -> None:
-    """Of pandas and xarray, where they are installed."""
+    """Data frames of pandas and data sets of xarray are accepted if they are installed."""
     pandas = pytest.importorskip("pandas")
     log = table(ROBOT)
     frame = pandas.DataFrame(log)
@@ -330,7 +330,7 @@ def test_data_frames() -> None:
 
 
 def test_csv_without_pyarrow(tmp_path: Path, monkeypatch: Any) -> None:
-    """The standard library reads the same numbers; bad lines are named."""
+    """Without pyarrow, a CSV file gives the same values; errors name the line."""
     path = write(tmp_path / "log.csv", table(ROBOT))
     expected = chasles.identify(ROBOT, path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -357,7 +357,7 @@ def write_bytes(path: Path) -> Path:
 
 @pytest.mark.parametrize("first", [2000, 1999, 2001])
 def test_gaps_at_the_border_of_blocks(first: int, tmp_path: Path, monkeypatch: Any) -> None:
-    """A gap is found where a block ends, and counted once."""
+    """A gap at the end of a block is found and counted once."""
     monkeypatch.setattr(sources, "ROWS", 1000)
     log = table(ROBOT)
     log["t"][first:] += 1.0
@@ -372,7 +372,7 @@ def test_gaps_at_the_border_of_blocks(first: int, tmp_path: Path, monkeypatch: A
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
 def test_truncated_files(suffix: str, tmp_path: Path) -> None:
-    """They are named; skip_bad counts them, and the others are used."""
+    """Truncated files are named; with skip_bad, they are counted and the other files are used."""
     good = write(tmp_path / f"a{suffix}", table(ROBOT))
     bad = write(tmp_path / f"b{suffix}", table(ROBOT, 3))
     data = bad.read_bytes()
@@ -386,7 +386,7 @@ def test_truncated_files(suffix: str, tmp_path: Path) -> None:
 
 
 def test_mixed_units_of_files(tmp_path: Path) -> None:
-    """One log of a folder in degrees per second: it is named, not averaged."""
+    """A single log in degrees per second is named instead of being averaged with the others."""
     write(tmp_path / "a.parquet", table(ROBOT))
     write(tmp_path / "b.parquet", spoiled("units", table(ROBOT, 3)))
     with raises("E-LOG-018", "b.parquet", "deg/s"):
@@ -398,7 +398,7 @@ def test_mixed_units_of_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".mcap", ".db3"])
 def test_bags(suffix: str, tmp_path: Path) -> None:
-    """Positions, velocities and efforts of joint states, beside messages of another part."""
+    """Positions, velocities and efforts are read from joint states, next to those of a gripper."""
     pytest.importorskip("rosbags")
     log = table(ROBOT, count=1500)
     file = bag(tmp_path / "bag", log, suffix)
@@ -440,7 +440,7 @@ def bag(place: Path, log: dict[str, np.ndarray], suffix: str) -> Path:
 def test_row_groups_column_by_column_and_side_by_side(
     group: int, threaded: bool, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    """The same numbers in blocks of bounded length, with missing values as NaN."""
+    """Blocks have bounded length and the same values, with missing values as NaN."""
     monkeypatch.setattr(sources, "GROUP", group)
     monkeypatch.setattr(sources, "ROWS", 100)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Online estimation, sample by sample, beside estimates from all samples."""
+"""Online estimation sample by sample, compared with estimates from all samples."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ TERMS = ["inertia", "damping", "friction", "offset"]
 
 
 def samples(robot: chasles.Robot, count: int, noise: float, seed: int = 0) -> list[np.ndarray]:
-    """States and torques with damping, friction and an offset."""
+    """Return states, and torques with damping, friction and an offset."""
     rng = np.random.default_rng(seed)
     q, qd, qdd = rng.normal(size=(3, count, robot.nv))
     tau = robot.inverse_dynamics(q, qd, qdd) + 0.3 * qd + 0.5 * np.sign(qd) + 0.2
@@ -30,7 +30,7 @@ def after(estimator: Any, data: list[np.ndarray]) -> np.ndarray:
 
 
 def test_recursive_least_squares_without_forgetting_is_least_squares() -> None:
-    """By NumPy on the rows of the same linear model, with the variance of the start."""
+    """The result equals NumPy's for the same linear model with the same initial variance."""
     robot = chasles.robots.planar(2)
     data = samples(robot, 60, 0.01)
     estimator = chasles.online_estimator(robot, include=TERMS, noise=[0.01, 0.02], forgetting=1.0)
@@ -45,7 +45,7 @@ def test_recursive_least_squares_without_forgetting_is_least_squares() -> None:
 
 @pytest.mark.parametrize("method", ["least-squares", "manifold"])
 def test_parameters_converge_and_follow_a_change(method: Any) -> None:
-    """A load is taken up after 600 samples; forgetting makes the estimate follow."""
+    """A load is attached after 1000 samples; due to forgetting, the estimate follows."""
     robot = chasles.robots.planar(2)
     loaded = robot.attach("tip", mass=0.5)
     estimator = chasles.online_estimator(
@@ -62,7 +62,7 @@ def test_parameters_converge_and_follow_a_change(method: Any) -> None:
 
 
 def test_the_manifold_keeps_inertias_positive_definite() -> None:
-    """Also with torques without meaning, at every step."""
+    """Inertias are positive definite after every step, also for random torques."""
     robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
     estimator = chasles.online_estimator(robot, method="manifold", noise=1e-3)
     state = estimator.initial
@@ -86,7 +86,7 @@ def test_variances_stay_bounded_without_excitation() -> None:
 
 @pytest.mark.parametrize("method", ["least-squares", "manifold"])
 def test_exported_c_takes_the_same_steps(method: Any, tmp_path: Any) -> None:
-    """The generated test compares stored results of three steps."""
+    """The exported C test compares stored results of three steps."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler")

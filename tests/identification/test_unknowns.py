@@ -1,4 +1,4 @@
-"""Unknowns beside the inertias of links: joint terms, motor constants, delays, payloads."""
+"""Unknowns in addition to link inertias: joint terms, motor constants, delays, payloads."""
 
 import warnings
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def _quiet() -> Iterator[None]:
 def measured(
     robot: chasles.Robot, seed: int = 0, count: int = 600
 ) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    """Random states of an arm, its torques, and noise for them."""
+    """Return random states of an arm, its torques, and noise for them."""
     rng = np.random.default_rng(seed)
     at = list(rng.normal(size=(3, count, robot.nv)))
     return at, robot.inverse_dynamics(*at), NOISE * rng.normal(size=(count, robot.nv))
@@ -51,7 +51,7 @@ def identified(robot: chasles.Robot, at: list[np.ndarray], tau: np.ndarray, **op
 
 @pytest.mark.parametrize("kind", TERMS)
 def test_every_joint_term_is_recovered(kind: str) -> None:
-    """Within four deviations by least squares; the robot takes the values that it can have."""
+    """Estimates are within four deviations; the new robot contains the terms that it supports."""
     robot, row = chasles.robots.planar(2), TERMS[kind]
     at, tau, noise = measured(robot)
     q, qd, qdd = at
@@ -62,7 +62,7 @@ def test_every_joint_term_is_recovered(kind: str) -> None:
     x[20:] = [0.4 if each == kind else 0.0 for each, _ in found.model.unknowns]
     assert np.all(np.abs(found.base - found.combination @ x) < 4.0 * found.deviations)
     assert np.all(found.deviations < 0.02)
-    for joint in robot.joints[1:]:  # the armature of the first acts like the inertia of its link
+    for joint in robot.joints[1:]:  # the first armature acts like the inertia of its link
         assert found.joint_terms[f"{joint}.{kind}"] == pytest.approx(0.4, abs=0.02)
     if row.written is not None:
         alike = [other for other in TERMS if TERMS[other].include == row.include]
@@ -72,7 +72,7 @@ def test_every_joint_term_is_recovered(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", TERMS)
 def test_slopes_of_columns_by_differences(kind: str) -> None:
-    """With the sign of velocities smoothed, as excitation needs them."""
+    """Derivatives with a smoothed sign of velocities, as used for excitation, are correct."""
     model, rng, h, width = (
         LinearModel(chasles.robots.planar(1), ()),
         np.random.default_rng(0),
@@ -97,7 +97,7 @@ def test_the_page_lists_every_joint_term() -> None:
 
 
 def test_compiled_equations_are_those_of_the_linear_model() -> None:
-    """For all joint terms, and with one joint's term alone; also for symmetric bodies."""
+    """Compiled equations agree for all joint terms, single terms, and symmetric bodies."""
     robot = chasles.robots.planar(3).with_parameters({"joint2.friction": 0.3})
     rows = ("joint1.friction", "stribeck", "stiffness", "friction_forward", "offset", "armature")
     at, tau, _ = measured(robot, count=70)
@@ -126,7 +126,7 @@ def test_friction_that_differs_by_direction() -> None:
 
 
 def test_friction_is_found_from_positions() -> None:
-    """Filters of positions do not reduce the jumps of friction."""
+    """Filters of positions do not smooth the jumps of friction."""
     robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
     t = np.arange(0.0, 10.0, 0.005)
     w = 2.0 * np.pi * np.array([[0.1, 0.3], [0.2, 0.5]])
@@ -157,7 +157,7 @@ def test_the_stribeck_velocity_is_estimated() -> None:
 
 
 def test_motor_constants_are_found_from_currents() -> None:
-    """Without bias by the noise of currents, to which columns of a regression are subject."""
+    """Noise of the currents, which are columns of the regression, does not bias the estimates."""
     robot = chasles.robots.puma560()
     true = np.array([0.2, 0.5, 0.3, 0.05, 0.07, 0.04])
     gain = dict.fromkeys(robot.joints[1:]) | {robot.joints[0]: 0.2}
@@ -213,7 +213,7 @@ def test_arrays_with_a_delay(delay: Any) -> None:
 
 
 def test_a_payload_at_a_frame() -> None:
-    """Its mass and center; the rest of the robot stays as it is."""
+    """Mass and center of a payload are found; the rest of the robot does not change."""
     robot = chasles.robots.puma560()
     inertia = np.diag([0.004, 0.005, 0.006])
     loaded = robot.attach("tool", mass=1.7, center=(0.03, -0.02, 0.05), inertia=inertia)
@@ -230,7 +230,7 @@ def test_a_payload_at_a_frame() -> None:
 
 
 def test_a_known_total_mass() -> None:
-    """It decides what torques cannot: the mass of a link that only turns."""
+    """A known total mass determines the mass of a link that only turns, which torques cannot."""
     robot = chasles.robots.planar(2)
     at, tau, noise = measured(robot)
     for mass in (2.0, 5.0):
@@ -280,7 +280,7 @@ def test_regions_hold_their_points_and_nothing_far_away(kind: Any) -> None:
 
 
 def boxes(folder: Path) -> chasles.Robot:
-    """An arm of three links with boxes as collision shapes."""
+    """Return an arm of three links with boxes as collision shapes."""
     parts = ['<robot name="boxes"><link name="link0"/>']
     for k, axis in enumerate(("0 0 1", "0 1 0", "1 0 0"), 1):
         parts.append(
@@ -299,7 +299,7 @@ def boxes(folder: Path) -> chasles.Robot:
 @pytest.mark.parametrize("prior", ["pull-back", "entropic"])
 @pytest.mark.parametrize("kind", ["box", "ellipsoid"])
 def test_mass_stays_within_the_shapes_of_links(kind: Any, prior: Any, tmp_path: Path) -> None:
-    """Also for torques without meaning, and for a prior outside."""
+    """Mass stays within the shapes for random torques and for a prior outside the shapes."""
     robot = boxes(tmp_path)
     rng = np.random.default_rng(0)
     at = list(rng.normal(size=(3, 60, 3)))
@@ -311,7 +311,7 @@ def test_mass_stays_within_the_shapes_of_links(kind: Any, prior: Any, tmp_path: 
     for k, body in enumerate(own_bodies(robot)):
         p = found.vector[10 * k : 10 * k + 10]
         assert np.linalg.eigvalsh(pseudo_inertia(p))[0] > 0.0
-        assert np.min(inequalities(body, around) @ p) > -1e-11  # rounding beside a prior of 1 kg
+        assert np.min(inequalities(body, around) @ p) > -1e-11  # rounding, for a prior of 1 kg
     free = identified(wrong, at, tau, prior=prior, include=["inertia"])
     assert any(
         np.min(inequalities(body, around) @ free.vector[10 * k : 10 * k + 10]) < 0.0
@@ -328,7 +328,7 @@ def test_parameters_and_pseudo_inertias_are_inverse_to_each_other() -> None:
 
 
 def test_options_of_the_command(tmp_path: Path) -> None:
-    """A payload, and a known mass with the entropic prior, from a log."""
+    """The command identifies a payload, and accepts a known mass and the entropic prior."""
     from typer.testing import CliRunner
 
     from chasles.cli.app import app
@@ -359,9 +359,9 @@ def test_options_of_the_command(tmp_path: Path) -> None:
 
 
 def stopping(robot: chasles.Robot, friction: float, seed: int = 0) -> list[np.ndarray]:
-    """Motion of an arm that pauses: q, qd, qdd and torques with dry friction.
+    """Return q, qd, qdd and torques with dry friction for an arm whose joints pause at random.
 
-    Joints at rest bear a random part of the limit of friction, and their velocities have noise.
+    Friction at a resting joint is a random fraction of its limit, and its velocity has noise.
     """
     rng = np.random.default_rng(seed)
     q, qd, qdd = rng.normal(size=(3, 1500, robot.nv))
@@ -375,14 +375,14 @@ def stopping(robot: chasles.Robot, friction: float, seed: int = 0) -> list[np.nd
 
 @pytest.mark.parametrize("loss", ["squares", "huber"])
 def test_friction_of_joints_that_pause(loss: str) -> None:
-    """Without the samples at rest, friction has no bias; with them, it is too small."""
+    """Friction is unbiased without the samples at rest, and too small with them."""
     robot = chasles.robots.planar(3)
     *at, tau = stopping(robot, 0.5)
     terms = ["inertia", "friction"]
     found = identified(robot, at, tau, include=terms, loss=loss)
     x = np.append(robot.inertial_parameters(), [0.5] * 3)
     assert np.all(np.abs(found.base - found.combination @ x) < 4.0 * found.deviations)
-    if loss == "squares":  # the weights of the other loss make residuals smaller
+    if loss == "squares":  # the weights of the Huber loss reduce the residuals
         np.testing.assert_allclose(found.noise, NOISE, rtol=0.05)
     assert np.all(found.validate(*at, tau) < 1.1 * NOISE)
     biased = identified(robot, at, tau, include=terms, rest_velocity=0.0)
@@ -408,7 +408,7 @@ def test_logs_and_arrays_leave_out_the_same_samples(tmp_path: Path) -> None:
 
 
 def test_friction_of_a_coupled_joint_at_rest() -> None:
-    """A torque is left out if friction at any of the joints that it drives is undetermined."""
+    """A torque is left out if friction is undetermined at any joint that it drives."""
     tree = chasles.robots.planar(3)
     robot = tree.with_couplings(gear("belt", "joint3", {"joint1": 1.0, "joint2": 1.0}))
     model = LinearModel(robot, ("joint3.friction",), slowest=(0.1,) * 3)

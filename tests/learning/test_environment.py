@@ -1,4 +1,4 @@
-"""Vector environments: motions of simulate, episodes that end and begin, spaces of Gymnasium."""
+"""Vector environments: steps of `simulate`, start and end of episodes, Gymnasium spaces."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ from chasles.learning import RobotVectorEnv
 
 
 def test_a_step_is_the_motion_of_simulate() -> None:
-    """Every copy moves as the robot does alone under its own action."""
+    """Each copy moves like a single robot under the same action."""
     env = environment(5)
     env.reset(seed=3)
     assert env.state is not None
@@ -38,7 +38,10 @@ def test_a_step_is_the_motion_of_simulate() -> None:
 
 
 def test_episodes_end_and_begin_anew() -> None:
-    """Falling terminates; time truncates; the last observation is told, and a new start is seen."""
+    """Falling terminates an episode, and the time limit truncates it.
+
+    The last observation is in `info`; the returned observation is that of the new start.
+    """
     env = environment(8)
     env.reset(seed=0)
     assert env.state is not None
@@ -153,7 +156,7 @@ def test_a_task_keeps_its_own_arrays() -> None:
 
 
 def test_a_policy_is_trained_and_acts() -> None:
-    """An update changes the policy; its best actions have the shape that the environment takes."""
+    """Training runs, and the policy's actions vary and have the environment's shape."""
     pytest.importorskip("torch")
     import ppo
 
@@ -167,7 +170,7 @@ def test_a_policy_is_trained_and_acts() -> None:
 
 
 def test_the_pole_is_balanced() -> None:
-    """The whole example: 60 updates, and new episodes stay upright for ten seconds."""
+    """Over 90 % of new episodes stay upright for ten seconds after 60 updates of the example."""
     pytest.importorskip("torch")
     import learn_balance
     import ppo

@@ -1,4 +1,4 @@
-"""Small robot files for the tests of lint: a sound one, and one that fails each check."""
+"""Small robot files for the tests of lint: a valid one, and one that fails each check."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ def urdf(*parts: str) -> str:
 
 
 def arm(tip: str = inertial(1, 0.01, 0.02, 0.02), limit: str = LIMIT, more: str = "") -> str:
-    """Base, upper and tip on two joints."""
+    """Return an arm of links base, upper and tip with two joints."""
     return urdf(
         link("base"),
         link("upper", inertial(1.5, 0.01, 0.02, 0.02, "0.2 0 0")),
@@ -41,7 +41,7 @@ def arm(tip: str = inertial(1, 0.01, 0.02, 0.02), limit: str = LIMIT, more: str 
 
 @dataclass(frozen=True)
 class Example:
-    """A file that fails a check: its text, the part that is named, its line, words of the fact."""
+    """File that fails a check: its text, the reported part and line, and words of the finding."""
 
     text: str
     part: str
@@ -235,4 +235,4 @@ EXAMPLES: dict[str, Example] = {
         TWINS.format(mass=1, lower=-1.5), "joint 'right_ankle'", 6, "-1.5 to 2"
     ),
 }
-"""By check."""
+"""Examples by check."""

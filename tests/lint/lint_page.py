@@ -1,6 +1,6 @@
-"""The tables of docs/lint.md: all checks, and what they find in example-robot-data.
+"""Tables of docs/lint.md: all checks, and their findings in example-robot-data.
 
-`python tests/lint/lint_page.py` writes them into the page.
+`python tests/lint/lint_page.py` writes the tables into the page.
 """
 
 import re
@@ -18,7 +18,7 @@ START, END = "<!-- {} -->\n", "<!-- end -->"
 
 
 def checks_table() -> str:
-    """A row a check, from the table in the source."""
+    """Return a table of the checks in the source, with one row per check."""
     lines = ["| check | severity | finds | why it matters | remedy | `--fix` |", "|---" * 6 + "|"]
     for name, row in CHECKS.items():
         repaired = "yes" if row.repair else ""
@@ -28,7 +28,7 @@ def checks_table() -> str:
 
 
 def installed() -> str:
-    """The version of example-robot-data that is installed, "" if none is."""
+    """Return the installed version of example-robot-data, or "" if it is not installed."""
     try:
         return version(PACKAGE)
     except PackageNotFoundError:
@@ -36,19 +36,19 @@ def installed() -> str:
 
 
 def robots() -> dict[str, Path]:
-    """Its URDF files by their names from the folder of all robots."""
+    """Return the URDF files of example-robot-data by path below the folder of robots."""
     found = (Path(str(f.locate())) for f in files(PACKAGE) or () if f.suffix == ".urdf")
     return {path.as_posix().partition("/robots/")[2]: path for path in sorted(found)}
 
 
 @cache
 def found(path: Path) -> tuple[Finding, ...]:
-    """Without meshes: the same numbers whatever is installed."""
+    """Lint a file without meshes, so that the result does not depend on installed packages."""
     return lint(path, meshes=False)
 
 
 def published_table() -> str:
-    """A row a file."""
+    """Return a table of the findings, with one row per file."""
     lines = ["| file | errors | warnings | notes | findings by check |", "|---" * 5 + "|"]
     for name, path in robots().items():
         counts = Counter(finding.severity for finding in found(path))
@@ -63,20 +63,20 @@ def _checks(findings: Iterable[Finding]) -> str:
 
 
 def section(text: str, name: str) -> tuple[int, int]:
-    """Where a generated part of the page begins and ends."""
+    """Return the start and the end of a generated part of the page."""
     start = text.index(START.format(name)) + len(START.format(name))
     return start, text.index(END, start)
 
 
 def documented_version() -> str:
-    """The version of example-robot-data that the page is of."""
+    """Return the version of example-robot-data that the page describes."""
     match = re.search(rf"<!-- {PACKAGE} (\S+) -->", PAGE.read_text("utf-8"))
     assert match is not None
     return match[1]
 
 
 def write() -> None:
-    """Put both tables into the page."""
+    """Write both tables into the page."""
     text = re.sub(rf"{PACKAGE} \d+(\.\d+)*", f"{PACKAGE} {installed()}", PAGE.read_text("utf-8"))
     for name, table in (
         ("checks", checks_table()),

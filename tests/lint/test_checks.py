@@ -1,4 +1,4 @@
-"""Every check of lint finds its example, says where, and leaves a sound robot alone."""
+"""Every check of lint finds its example, reports its place, and accepts a valid robot."""
 
 from pathlib import Path
 

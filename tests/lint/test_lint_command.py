@@ -1,4 +1,4 @@
-"""The command `chasles lint`: what it prints, its exit status, its repaired copies."""
+"""Command `chasles lint`: printed text, exit status, and repaired copies."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
     [("", (0, 0, 0)), ("copied", (0, 0, 1)), ("degrees", (0, 1, 1)), ("triangle", (1, 1, 1))],
 )
 def test_exit_status(name: str, statuses: tuple[int, ...], tmp_path: Path) -> None:
-    """For --fail-on error, warning and note, of nothing, a note, a warning and an error."""
+    """Statuses for --fail-on error, warning and note, with the given worst finding."""
     path = tmp_path / "arm.urdf"
     path.write_text(EXAMPLES[name].text if name else arm())
     given = [run(path, "--fail-on", level).exit_code for level in ("error", "warning", "note")]
@@ -37,7 +37,7 @@ def test_exit_status(name: str, statuses: tuple[int, ...], tmp_path: Path) -> No
 
 
 def test_a_file_that_cannot_be_read(file: Path, tmp_path: Path) -> None:
-    """The others are looked at all the same."""
+    """The other files are still checked."""
     (tmp_path / "no.urdf").write_text("<robot>")
     result = run(tmp_path / "no.urdf", tmp_path / "none.urdf", file, "--fail-on", "never")
     assert result.exit_code == 2
@@ -87,7 +87,7 @@ def test_fix_overwrites_nothing(file: Path) -> None:
 
 
 def test_a_copy_that_cannot_be_written_does_not_hide_the_others(file: Path) -> None:
-    """What was found in all files is said, and which copies were written."""
+    """The findings of all files and the copies that were written are reported."""
     other = file.with_name("other.urdf")
     other.write_text(file.read_text())
     file.with_name("arm.fixed.urdf").mkdir()
@@ -101,7 +101,7 @@ def test_a_copy_that_cannot_be_written_does_not_hide_the_others(file: Path) -> N
 
 
 def test_an_installed_robot_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its repaired copy is written here, not where packages are installed."""
+    """The repaired copy is written to the working folder, not to the package's folder."""
     monkeypatch.chdir(tmp_path)
     if not installed():
         pytest.skip("example-robot-data is not installed")

@@ -1,4 +1,4 @@
-"""Lint sees the same inertia in every format, and in files that their reader refuses."""
+"""Lint finds the same inertia in every format, and in files that their reader refuses."""
 
 import math
 import time
@@ -80,7 +80,7 @@ def test_sdf_that_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_refused_part_of_a_urdf(tmp_path: Path) -> None:
-    """The reader raises an error for the first only; lint names all four."""
+    """The reader raises an error for the first part only, but lint reports all four."""
     more = (
         joint("belt", "base", "tip", kind="belt"),
         '  <joint name="loose" type="fixed"><parent link="tip"/></joint>\n',
@@ -96,7 +96,7 @@ def test_every_refused_part_of_a_urdf(tmp_path: Path) -> None:
 
 
 def test_moments_along_turned_axes_are_those_of_the_link(tmp_path: Path) -> None:
-    """By a quarter turn about z, by an angle and by a quaternion, x and y change places."""
+    """Rotations by pi/2 about z, given as an angle or a quaternion, swap x and y."""
     half = math.sqrt(0.5)
     for pose in ("0 0 0 0 0 1.5707963267948966", f"0 0 0 0 0 {half} {half}"):
         text = sdf(pose=pose)
@@ -126,7 +126,7 @@ def test_mechanism_file(tmp_path: Path) -> None:
 
 
 def test_mechanism_file_with_moments_about_the_frame(tmp_path: Path) -> None:
-    """Of 1 kg, 0.1 m off along x: about the centre, those about y and z are 0.01 kg m2 less."""
+    """For 1 kg at x = 0.1 m, moments about y and z are 0.01 kg m^2 less about the center."""
     text = TOML.format(izz=20, more="{more}").replace("10e6, 20e6", "25e6, 20e6")
     for wrong in ("", "colour = 3"):
         about_frame = text.format(more=f'inertia_about = "frame"\n{wrong}')
@@ -143,7 +143,7 @@ def test_xacro(tmp_path: Path) -> None:
 
 
 def test_tables(tmp_path: Path) -> None:
-    """A link with impossible moments in the files that hold Denavit-Hartenberg tables."""
+    """Files of Denavit-Hartenberg tables are checked, too: a link has invalid moments."""
     puma = chasles.robots.puma560().model.source
     hand = puma.links[-1]
     moments = hand.inertia.I + Symmetric(0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_an_error(
 @pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".toml"])
 @pytest.mark.parametrize("seed", range(30))
 def test_damaged_files_are_looked_at_or_refused(seed: int, suffix: str, tmp_path: Path) -> None:
-    """Any character gone or changed gives findings or one error of the reader, never a crash."""
+    """Removed or changed characters cause findings or an error of the reader, but no crash."""
     rng = np.random.default_rng(seed)
     drive = '<transmission name="t"><joint name="elbow"/></transmission>'
     sound = {".urdf": arm(more=drive), ".sdf": sdf(), ".toml": TOML.format(izz=20, more="")}
@@ -199,7 +199,7 @@ EXTREME = ["1e308", "-1e308", "1e200", "1e155", "1e-308", "1e-320", "1e400", "na
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("number", EXTREME)
 def test_extreme_numbers(number: str, tmp_path: Path) -> None:
-    """A finding, and no warning of NumPy."""
+    """Extreme values cause findings, but no NumPy warnings."""
     for tip in (inertial(number, 1, 1, 1), inertial(1, number, number, number)):
         assert checks(tmp_path, arm(tip), ".urdf")
     assert checks(tmp_path, sdf(izz=float(number)), ".sdf")
@@ -220,7 +220,7 @@ def test_extreme_numbers_of_mechanism_files(number: str, tmp_path: Path) -> None
 
 
 def test_a_long_chain_without_masses_takes_no_time(tmp_path: Path) -> None:
-    """Of 4000 links, the last of which has a mass."""
+    """Only the last of 4000 links has a mass."""
     links = [link(f"l{k}", "" if k < 3999 else inertial(1, 1, 1, 1)) for k in range(4000)]
     joints = [joint(f"j{k}", f"l{k}", f"l{k + 1}") for k in range(3999)]
     sheet = survey_urdf(written(tmp_path, urdf(*links, *joints)), meshes=False)

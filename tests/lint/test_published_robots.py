@@ -1,4 +1,4 @@
-"""Published robots: lint finds the inertias that no body has, all of them and no others."""
+"""Lint finds all physically invalid inertias of published robots, and no others."""
 
 import xml.etree.ElementTree as xml
 from pathlib import Path
@@ -22,19 +22,19 @@ SOUND = (
     *("panda", "go2", "solo12", "laikago", "xarm7", "z1", "so100", "kinova", "ur10_robot"),
     "alexander_v1.lowerBodyOnly",
 )
-"""Checked by hand: docs/lint.md says how."""
+"""Robots that were checked manually, as described in docs/lint.md."""
 
 COUNTS = {"5.0.0": (77, 18), "6.0.0": (69, 18)}
-"""Of versions of the package: files, and those of them with inertias that no body has."""
+"""Number of files, and of files with invalid inertias, by version of the package."""
 
 pytestmark = pytest.mark.skipif(not installed(), reason="example-robot-data is not installed")
 
 
 def impossible(path: Path) -> set[str]:
-    """Links whose pseudo-inertia has a negative eigenvalue, by the standard library and NumPy.
+    """Return links whose pseudo-inertia has a negative eigenvalue, by XML parsing and NumPy only.
 
-    Of the pseudo-inertia about the centre of mass, diag(S, m) with S = tr(I)/2 - I; relative to the
-    largest moment, because files are printed with few digits.
+    The pseudo-inertia about the center of mass is diag(S, m) with S = tr(I)/2 - I. The tolerance is
+    relative to the largest moment, because files contain few digits.
     """
     wrong = set()
     for link in xml.parse(path).getroot().findall("link"):
@@ -72,7 +72,7 @@ def test_no_false_alarm_on_robots_that_were_checked_by_hand(name: str) -> None:
 
 
 def test_the_page_is_in_step() -> None:
-    """Of another version than the page's, those of its files that the page has."""
+    """For another version of the package, only files that are also in the page are compared."""
     text, of = PAGE.read_text("utf-8"), documented_version()
     start, end = section(text, f"{PACKAGE} {of}")
     shown = text[start:end].strip("\n").splitlines()

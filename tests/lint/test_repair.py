@@ -1,4 +1,4 @@
-"""Repairs: the nearest inertia that a body can have, in a copy that differs nowhere else."""
+"""Repairs: the nearest physically valid inertia, in a copy that is otherwise unchanged."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def second_moments(I: np.ndarray) -> np.ndarray:
 
 
 def fixed(tmp_path: Path, text: str, suffix: str = ".urdf") -> tuple[str, Path]:
-    """The text of the repaired copy, and a file with it."""
+    """Return the text of the repaired copy, and a file with that text."""
     path = tmp_path / f"arm{suffix}"
     path.write_bytes(text.encode())
     old, new = repaired(surveyed(str(path), meshes=False))
@@ -27,8 +27,10 @@ def fixed(tmp_path: Path, text: str, suffix: str = ".urdf") -> tuple[str, Path]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_possible_inertia_is_nearer(seed: int) -> None:
-    """Of second moments of mass, in the sum of squares; against random ones with as much in each
-    direction, near and far."""
+    """The repaired second moments of mass are nearest in the Frobenius norm.
+
+    They are compared with random valid ones, near and far, with the same least second moment.
+    """
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, 3))
     wrong = A + A.T + 2.0 * np.eye(3)
@@ -58,7 +60,7 @@ def test_urdf_inertia(tmp_path: Path) -> None:
     changed = [(a, b) for a, b in zip(text.split("\n"), new.split("\n"), strict=True) if a != b]
     assert len(changed) == 1
     old_line, new_line = changed[0]
-    # S = diag(0.025, 0.015, -0.005), of which the last becomes 0.000025
+    # S = diag(0.025, 0.015, -0.005), and the last entry becomes 0.000025.
     assert new_line == old_line.replace('"0.01"', '"0.015025"').replace('"0.02"', '"0.025025"')
 
 
@@ -100,14 +102,14 @@ XACRO = "xmlns:xacro='http://www.ros.org/wiki/xacro' "
 
 
 def xacro(izz: str, mass: str = "1") -> str:
-    """An arm whose tip a macro makes."""
+    """Return an arm whose tip is created by a macro."""
     text = arm("<xacro:tip/>").replace("<robot ", f"<robot {XACRO}")
     macro = f'<xacro:macro name="tip">{inertial(mass, 0.01, 0.02, izz)}</xacro:macro>\n'
     return text.replace("<link", f"{macro}<link", 1)
 
 
 def test_xacro_with_literal_numbers(tmp_path: Path) -> None:
-    """Also where a macro writes them, whatever the mass is."""
+    """Values in macros are repaired, too, for any mass."""
     pytest.importorskip("xacro")
     new, path = fixed(tmp_path, xacro("0.04", "${1 + 0}"), ".xacro")
     moments = 'ixx="0.01" iyy="0.02"', 'ixx="0.015025" iyy="0.025025"'
@@ -128,7 +130,7 @@ def test_xacro_with_expressions_is_left(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("more", ["", "colour = 3"])
 def test_mechanism_file(more: str, tmp_path: Path) -> None:
-    """In the units of the file, also of one that is refused for something else."""
+    """Repairs use the units of the file, also in a file that is refused for another reason."""
     new, _ = fixed(tmp_path, TOML.format(izz=40, more=more), ".toml")
     sound = TOML.format(izz=40, more=more).replace(
         "[10e6, 20e6, 40e6", "[15025000, 25025000, 40000000"
@@ -137,7 +139,7 @@ def test_mechanism_file(more: str, tmp_path: Path) -> None:
 
 
 def test_mechanism_file_about_the_frame(tmp_path: Path) -> None:
-    """1 kg, 0.1 m off along x: 0.01 kg m2 more about y and z than about the centre."""
+    """For 1 kg at x = 0.1 m, moments about y and z are 0.01 kg m^2 more than about the center."""
     text = TOML.format(izz=50, more='inertia_about = "frame"').replace("10e6, 20e6", "10e6, 30e6")
     new, path = fixed(tmp_path, text, ".toml")
     assert "inertia = [15025000, 35025000, 50000000, 0, 0, 0]" in new
@@ -145,7 +147,7 @@ def test_mechanism_file_about_the_frame(tmp_path: Path) -> None:
 
 
 def test_a_moment_that_has_no_place_is_not_lost(tmp_path: Path) -> None:
-    """The repair would need a product that the file does not give: nothing is changed."""
+    """Nothing is changed if the repair needs a product of inertia that the file does not give."""
     tip = inertial(1, 0.01, 0.02, 0.04)
     text = arm(tip.replace('ixy="0" ixz="0" iyz="0"', 'ixz="3e-3" iyz="4e-3"'))
     new, _ = fixed(tmp_path, text)

@@ -1,4 +1,4 @@
-"""Solids of lint: volume, centre and moments as trimesh has them, together and from files."""
+"""Solids in lint: volume, center and moments agree with trimesh, alone, combined and from files."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ trimesh = pytest.importorskip("trimesh")
 
 
 def test_primitives_are_those_of_trimesh() -> None:
-    """Exact ones against its own formulas; a ball against a fine mesh, to 1 %."""
+    """Boxes are exact; cylinders and spheres agree with trimesh to 2 % and 1 %."""
     R = trimesh.transformations.rotation_matrix(0.7, [1, 2, 3])
     R[:3, 3] = [0.1, -0.2, 0.3]
     for ours, theirs, tolerance in (
@@ -44,7 +44,7 @@ def test_two_halves_are_one_box() -> None:
 @pytest.mark.parametrize("kind", list(solids._PLAIN))
 @pytest.mark.parametrize("edge", [0.0, 1e-200, 1e-110, 1e110, 1e200, 1e308])
 def test_sizes_of_any_magnitude_are_known_or_unknown(kind: str, edge: float) -> None:
-    """What exceeds the numbers is unknown, as a mesh that cannot be read is; no error, no NaN."""
+    """Quantities that overflow are unknown, as for unreadable meshes, without errors or NaN."""
     sizes = [edge] * {"sphere": 1, "cylinder": 2, "capsule": 2}.get(kind, 3)
     shape = ShapeData("ball", kind, tuple(sizes), Transform.identity())
     found = solids.of(shape, "arm.urdf", meshes=False)
@@ -53,7 +53,7 @@ def test_sizes_of_any_magnitude_are_known_or_unknown(kind: str, edge: float) -> 
 
 
 def test_a_capsule_is_a_cylinder_and_a_ball() -> None:
-    """Without a radius a rod; without a length a ball; else trimesh's fine mesh, to 1 %."""
+    """Limits are a rod (no radius) and a sphere (no length); else trimesh agrees to 1 %."""
     theirs = trimesh.creation.capsule(height=0.4, radius=0.1, count=[64, 64])
     ours = solids.capsule(0.1, 0.4)
     np.testing.assert_allclose(ours.volume, theirs.volume, rtol=0.01)
@@ -64,7 +64,7 @@ def test_a_capsule_is_a_cylinder_and_a_ball() -> None:
 
 @pytest.mark.parametrize("radius", ["1e103", "1e200"])
 def test_a_shape_beyond_all_numbers_is_linted(tmp_path: Path, radius: str) -> None:
-    """Found by fuzzing: the volume overflowed."""
+    """Fuzzing found this case, in which the volume overflowed."""
     file = tmp_path / "arm.urdf"
     ball = f'<collision><geometry><sphere radius="{radius}"/></geometry></collision>'
     file.write_text(arm(inertial(1, 2e-3, 8e-3, 8e-3) + ball))
@@ -72,7 +72,7 @@ def test_a_shape_beyond_all_numbers_is_linted(tmp_path: Path, radius: str) -> No
 
 
 def test_a_mesh_is_compared_with_the_inertia(tmp_path: Path) -> None:
-    """A box of 0.3 m in mm: found as such without its scale, sound with it."""
+    """A box of 0.3 m, given in mm, is reported without its scale and accepted with it."""
     (tmp_path / "arm_description/meshes").mkdir(parents=True)
     trimesh.creation.box([300, 100, 100]).export(tmp_path / "arm_description/meshes/tip.stl")
     shape = '<visual>{}<geometry><mesh filename="package://arm_description/meshes/tip.stl"{}/></geometry></visual>'

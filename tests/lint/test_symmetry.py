@@ -1,4 +1,4 @@
-"""Left and right: which names are twins, and which bodies are mirror images in whatever frames."""
+"""Left and right: names that are twins, and bodies that are mirror images in any frames."""
 
 from pathlib import Path
 
@@ -45,8 +45,11 @@ def turned(seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_mirror_image_in_another_frame_is_alike(seed: int, tmp_path: Path) -> None:
-    """A body, its image in y = 0 in a turned frame; and images of others: with the centre elsewhere
-    among the principal axes, as a forgotten sign has it, with other moments, farther away."""
+    """A body and its image in y = 0, in a rotated frame, are alike, but other images are not.
+
+    Other images have another center of mass within the principal axes (as for a wrong sign), larger
+    moments, or a center farther away.
+    """
     rng = np.random.default_rng(seed)
     S = np.diag([0.01, 0.02, 0.06])
     R, Q, mirror = turned(seed), turned(seed + 100), np.diag([1.0, -1.0, 1.0])

@@ -1,4 +1,4 @@
-"""Motions in parts: stopped after any step and gone on with, they are those in one piece."""
+"""Motions simulated in parts are identical to motions in one piece, wherever they stop."""
 
 import math
 import pickle
@@ -20,7 +20,7 @@ ROCKER = chasles.robots.four_bar(1.0, 0.9, 0.5, 0.7).with_gravity([0.0, 0.0, 0.0
 
 
 def in_parts(robot: chasles.Robot, *state: Any, steps: list[int], **options: Any) -> list[Any]:
-    """Trajectories one after the other, of so many steps each and at last of all the rest."""
+    """Return consecutive trajectories with the given numbers of steps; the last has the rest."""
     found, end = [], None
     while end is None or not end.over:
         most = steps[len(found)] if len(found) < len(steps) else None
@@ -30,7 +30,7 @@ def in_parts(robot: chasles.Robot, *state: Any, steps: list[int], **options: Any
 
 
 def same(parts: list[Any], whole: Any) -> None:
-    """Bit for bit: every state, every event, and where the motion ended."""
+    """Check that the states, the events and the end of a motion are bitwise identical."""
     assert np.array_equal(np.concatenate([part.t for part in parts]), whole.t)
     for name in ("q", "qd"):
         joined = np.concatenate([getattr(part, name) for part in parts], axis=-2)
@@ -45,7 +45,7 @@ def same(parts: list[Any], whole: Any) -> None:
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_parts_are_the_whole(integrator: str) -> None:
-    """A floating robot in a damper's hands; parts end where `every` keeps nothing, too."""
+    """A floating robot with damping moves in parts; some end at steps that are not stored."""
     q, qd = DOG.random(seed=0), np.linspace(-1.0, 1.0, DOG.nv)
     options: dict[str, Any] = {"duration": 0.0123, "dt": 1e-3, "integrator": integrator, "every": 3}
     options["tau"] = lambda t, q, qd: np.sin(50.0 * t) - 0.1 * qd
@@ -57,7 +57,7 @@ def test_parts_are_the_whole(integrator: str) -> None:
 
 
 def test_steps_that_the_error_chooses_go_on_as_they_were() -> None:
-    """Without the length of the last step the next would be a millisecond."""
+    """The next step would be 1 ms long without the length of the last step."""
     arm = chasles.robots.puma560()
     q, qd = arm.random(seed=0), np.zeros(arm.nv)
     options: dict[str, Any] = {"duration": 1.0, "integrator": "dopri5"}
@@ -74,7 +74,7 @@ def test_times_of_output_are_kept_in_their_parts() -> None:
 
 
 def test_events_go_on_from_part_to_part() -> None:
-    """A rod turned back at two walls, and stopped between two steps."""
+    """A rod rebounds from two walls, and an event stops it between two steps."""
     walls = [
         chasles.Event(lambda t, q, qd, s=s: q[0] - s, s, lambda t, q, qd: (q, -0.9 * qd), name="w")
         for s in (-1, 1)
@@ -90,7 +90,7 @@ def test_events_go_on_from_part_to_part() -> None:
 
 
 def test_events_without_end_are_found_in_parts_too() -> None:
-    """Bounces that come ever faster are more than all parts together may have."""
+    """Accumulating bounces exceed the number of events that all parts together may have."""
     fall = chasles.Event(
         lambda t, q, qd: q[0] + 0.5, -1, lambda t, q, qd: (q, -0.5 * qd), name="floor"
     )
@@ -106,7 +106,7 @@ def test_events_without_end_are_found_in_parts_too() -> None:
 
 
 def test_closed_loops_keep_their_coordinates() -> None:
-    """A double rocker changes them twice; a batch has its own for each member."""
+    """A double rocker changes its coordinates at least twice; each batch member has its own."""
     q = ROCKER.assemble([[1.0], [0.8]])
     qd = ROCKER.complete(q, [[1.0], [0.3]])
     options: dict[str, Any] = {"duration": 2.0, "dt": 5e-3}
@@ -116,7 +116,10 @@ def test_closed_loops_keep_their_coordinates() -> None:
 
 
 def test_charts_of_another_motion_do_not_count() -> None:
-    """The same coordinates, chosen elsewhere, have other pivots: those of the stopped one hold."""
+    """A resumed motion uses the charts of the stopped motion.
+
+    The same coordinates, chosen in another motion, may have other pivots.
+    """
     options: dict[str, Any] = {"duration": 0.4, "dt": 0.01}
     robots = [chasles.robots.four_bar() for _ in range(2)]
     q = robots[0].assemble([0.5])
@@ -133,7 +136,7 @@ def test_charts_of_another_motion_do_not_count() -> None:
 
 
 def test_closed_loops_go_on_in_another_process(tmp_path: Path) -> None:
-    """There no chart is known: all are made again, with the pivots that they had."""
+    """Another process has no charts, and recreates all of them with the same pivots."""
     code = """
 import pickle, sys
 import numpy as np

@@ -1,4 +1,4 @@
-"""A frame's own dynamics, its sensitivities in coordinates of the frame, and computed torque."""
+"""Operational-space dynamics of a frame, their sensitivities, and computed torque."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ FRAME = {"frame": "tool"}
 
 
 def rate(value: Any, h: float = 1e-3) -> np.ndarray:
-    """The derivative at zero, to fourth order."""
+    """Return the derivative at zero, by differences of fourth order."""
     return (8.0 * (value(h) - value(-h)) - value(2 * h) + value(-2 * h)) / (12.0 * h)
 
 
@@ -48,7 +48,7 @@ def test_jacobian_is_the_derivative_of_the_coordinates(task: Any) -> None:
     def chi(t: float) -> np.ndarray:
         return control.task_coordinates(robot, q + t * qd, task=task, **FRAME)
 
-    close(matvec(J, qd), rate(chi), 1e-7)  # angles bend where the pitch is steep
+    close(matvec(J, qd), rate(chi), 1e-7)  # roll and yaw are sensitive at steep pitch
 
 
 @pytest.mark.parametrize("task", ["twist", "position", "pose"])
@@ -60,7 +60,7 @@ def test_jacobian_rate(task: Any) -> None:
 
 
 def test_states_broadcast() -> None:
-    """One configuration with many velocities, and not-a-number where it was given."""
+    """One configuration broadcasts over many velocities, and NaN stays in its own row."""
     robot = puma560()
     q, qd, qdd = state(robot, 10, 4)
     chosen = {"task": "pose", **FRAME}
@@ -92,7 +92,7 @@ def test_a_floating_robot_moves_along_its_own_steps() -> None:
 @pytest.mark.parametrize("task", ["twist", "pose"])
 @pytest.mark.parametrize("make", [puma560, stanford_arm], ids=lambda f: f.__name__)
 def test_a_force_at_the_frame_moves_it_as_lambda_says(make: Any, task: Any) -> None:
-    """tau = J' f accelerates the frame by xdd with f = Lambda xdd + bias, in the whole robot."""
+    """The torques tau = J' f give the frame the acceleration xdd with f = Lambda xdd + bias."""
     robot = make()
     q, qd, f = state(robot, 4, 3)
     J = control.task_jacobian(robot, q, task=task, **FRAME)
@@ -107,7 +107,7 @@ def test_a_force_at_the_frame_moves_it_as_lambda_says(make: Any, task: Any) -> N
 
 
 def test_a_redundant_robot_feels_no_more_than_the_task() -> None:
-    """Six freedoms, three rows: the same law by forces J' f."""
+    """The relation f = Lambda xdd + bias also holds for six coordinates and three rows."""
     robot = puma560()
     q, qd, _ = state(robot, 5)
     f = np.array([1.0, -2.0, 3.0])
@@ -169,7 +169,7 @@ def test_wrong_names() -> None:
 
 
 def arm_of_three() -> chasles.Robot:
-    """The first three joints of the PUMA: 3R, its wrist held."""
+    """Return the PUMA with its wrist locked, which is a 3R arm."""
     robot = puma560()
     return robot.lock(dict.fromkeys(robot.joints[3:], 0.3))
 
@@ -178,7 +178,10 @@ def arm_of_three() -> chasles.Robot:
     ("make", "task"), [(arm_of_three, "position"), (puma560, "pose"), (stanford_arm, "pose")]
 )
 def test_sensitivities_predict_torques_of_neighbouring_motions(make: Any, task: Any) -> None:
-    """Joint motions that realise chi + e dchi (and its rates), by small steps of Newton."""
+    """Sensitivities agree with differences along motions that realize chi + e dchi and its rates.
+
+    Small Newton steps find the joint motions.
+    """
     robot = make()
     q, qd, qdd = state(robot, 7)
     chosen = {"task": task, **FRAME}
@@ -213,7 +216,10 @@ def test_sensitivities_predict_torques_of_neighbouring_motions(make: Any, task: 
     ("make", "task"), [(arm_of_three, "position"), (puma560, "pose"), (stanford_arm, "pose")]
 )
 def test_perturbations_of_a_family_of_motions(make: Any, task: Any) -> None:
-    """Eq 7.4.8 to 7.4.13: chi of q + e dq + t (qd + e dqd) + ..., differentiated by e and by t."""
+    """Perturbations agree with derivatives by e and t of chi at q + e dq + t (qd + e dqd) + ...
+
+    See Eq 7.4.8 to 7.4.13.
+    """
     robot = make()
     (q, qd, qdd), changes = state(robot, 3), state(robot, 4)
     chosen = {"task": task, **FRAME}
@@ -247,7 +253,7 @@ def test_perturbations_of_a_family_of_motions(make: Any, task: Any) -> None:
     ("make", "task"), [(arm_of_three, "position"), (puma560, "twist"), (stanford_arm, "pose")]
 )
 def test_torques_for_accelerations_of_a_task(make: Any, task: Any) -> None:
-    """Eq 7.4.5 against inverse dynamics of the joint motion, in a batch; G is at rest."""
+    """Eq 7.4.5 agrees with inverse dynamics in a batch, and G equals the gravity torques."""
     robot = make()
     q, qd, qdd = state(robot, 5, 4)
     D, C, G = control.operational_torques(robot, q, qd, task=task, **FRAME)
@@ -278,7 +284,7 @@ def test_variations_that_are_refused() -> None:
 
 
 def test_computed_torque_makes_oscillators() -> None:
-    """The error's acceleration is -damping edot - stiffness e, whatever the robot does."""
+    """The error's acceleration is -damping edot - stiffness e, for any motion of the robot."""
     robot = puma560()
     rng = np.random.default_rng(8)
     q, qd, qdd_wanted = state(robot, 8, 3)
@@ -291,7 +297,7 @@ def test_computed_torque_makes_oscillators() -> None:
 
 
 def test_computed_torque_of_a_floating_robot_goes_the_short_way() -> None:
-    """Both quaternions of an orientation are one orientation."""
+    """Both quaternions of an orientation give the same torques."""
     walker = quadruped()
     q, qd, qdd = state(walker, 9)
     wanted = walker.integrate(q, 0.1 * qdd)
@@ -316,7 +322,7 @@ def test_wrong_gains() -> None:
 @pytest.mark.parametrize("name", ["q", "qd", "q_wanted", "qd_wanted", "qdd_wanted"])
 @pytest.mark.parametrize("wrong", [0.5, [0.5], np.zeros(5), np.zeros((2, 7))], ids=np.shape)
 def test_wrong_shapes(name: str, wrong: Any) -> None:
-    """Whatever is not six numbers is refused by name, also what would broadcast."""
+    """Arrays that do not have six entries are rejected by name, even if they would broadcast."""
     given = dict.fromkeys(("q", "qd", "q_wanted", "qd_wanted", "qdd_wanted"), np.zeros(6))
     with raises("E-CALL-056", name):
         control.computed_torque(puma560(), **(given | {name: wrong}), stiffness=1.0, damping=1.0)
@@ -338,7 +344,7 @@ def test_wrong_batches() -> None:
 
 
 def test_computed_torque_in_every_form() -> None:
-    """Lists, integers, batches, shared and single gains: inverse dynamics of the same qdd."""
+    """Torques agree with inverse dynamics for lists, integers, batches, shared and scalar gains."""
     walker = quadruped()
     q, qd, qdd = state(walker, 11, 5)
     goal, rate_wanted, _ = state(walker, 12, 5)

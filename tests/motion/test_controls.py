@@ -1,4 +1,4 @@
-"""Controls of actuators along a motion: activations as states, held to MuJoCo and closed forms."""
+"""Controls and activations of actuators agree with MuJoCo and closed forms along motions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +46,7 @@ def arm(folder: Path) -> chasles.Robot:
 def there(
     model: Any, state: tuple[np.ndarray, ...], ctrl: np.ndarray, dt: float, steps: int
 ) -> np.ndarray:
-    """MuJoCo's qpos, qvel and act after steps under constant controls."""
+    """Return MuJoCo's qpos, qvel and act after steps under constant controls."""
     model.opt.timestep = dt
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:], data.act[:] = state
@@ -64,8 +64,11 @@ OPTIONS = {"duration": 0.5, "act": ACT, "dissipation": True}
 
 
 def test_a_motion_is_that_of_mujoco_with_the_same_integrator(tmp_path: Path) -> None:
-    """The same numbers, to rounding, of all but the exact filter, which MuJoCo's RK4 does not keep
-    to the fourth order; at rest it exerts no force."""
+    """All values agree with MuJoCo to rounding, except those of the exact filter.
+
+    MuJoCo's RK4 does not integrate the exact filter to fourth order. Here the filter is at rest and
+    exerts no force.
+    """
     robot, model = arm(tmp_path), mujoco.MjModel.from_xml_string(ARM)
     ctrl, act = CTRL * [1.0, 1.0, 0.0, 1.0, 1.0], ACT * [1.0, 0.0, 1.0]
     for dt in (4e-3, 2e-3):
@@ -76,7 +79,7 @@ def test_a_motion_is_that_of_mujoco_with_the_same_integrator(tmp_path: Path) -> 
 
 
 def test_an_exact_filter_is_that_of_mujoco_at_small_steps(tmp_path: Path) -> None:
-    """MuJoCo's Euler steps are of first order: half the error at half the step."""
+    """MuJoCo's Euler steps are of first order, so half the step gives half the error."""
     robot, model = arm(tmp_path), mujoco.MjModel.from_xml_string(ARM)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     exact = last(robot.simulate(Q, QD, ctrl=CTRL, dt=1e-3, **OPTIONS))
@@ -93,7 +96,7 @@ def policy(t: float, q: np.ndarray, qd: np.ndarray) -> list[float]:
 
 
 class Remembering:
-    """The same as an object, which may remember."""
+    """Controls of `policy` as an object, which might have a state."""
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         q, qd = np.moveaxis(q, -1, 0), np.moveaxis(qd, -1, 0)
@@ -123,7 +126,7 @@ def test_ways_to_give_controls_agree(tmp_path: Path) -> None:
 
 
 def test_a_trajectory_of_controls(tmp_path: Path) -> None:
-    """The same as the function of time that it is, in simulations and rollouts."""
+    """A trajectory gives the motion of an equal function of time, in simulations and rollouts."""
     robot, dt = arm(tmp_path), 5e-3
     move = chasles.trajectory.cubic(np.zeros(5), CTRL, 0.5)
 
@@ -236,7 +239,10 @@ MODELS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 @pytest.mark.parametrize("name", ["half_cheetah", "swimmer", "reacher", "inverted_pendulum"])
 def test_motions_of_gymnasium_are_those_of_mujoco(name: str) -> None:
-    """Without constraints, under random controls of each step, at a small step of RK4."""
+    """Motions agree for small RK4 steps without constraints.
+
+    Random controls last 20 steps each.
+    """
     path = MODELS / f"{name}.xml"
     model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
@@ -291,7 +297,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_stiff_servo_is_stable_at_five_milliseconds(tmp_path: Path) -> None:
-    """kp dt^2 is a hundred times the inertia here: an explicit step would explode."""
+    """kp dt^2 is over 1000 times the inertia, so an explicit step would be unstable."""
     path = tmp_path / "servo.xml"
     path.write_text(
         '<mujoco><worldbody><body><joint name="j" axis="0 1 0" stiffness="1e5"/>'

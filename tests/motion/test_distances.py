@@ -1,4 +1,4 @@
-"""Distances against closed forms, Pinocchio with coal, MuJoCo and finite differences."""
+"""Distances agree with closed forms, Pinocchio with coal, MuJoCo and finite differences."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ SHARE = "cmeel.prefix/share"
 
 
 def body() -> chasles.Robot:
-    """A free body."""
+    """Robot with one free body."""
     inertia = RigidInertia.from_center(1.0, Vector.zero(), Symmetric(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     joint = JointData("free", "free", None, "a")
     return chasles.Robot(Description("r", (LinkData("a", inertia),), (joint,)))
@@ -35,13 +35,17 @@ FREE = body()
 
 
 def to_segment(c: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
-    """The distance of a point from a segment."""
+    """Return the distance of a point from a segment."""
     share = np.clip((c - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
     return float(np.linalg.norm(c - a - share * (b - a)))
 
 
 def of_segments(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> float:
-    """The least of the ends from the other segment, and of the lines where both feet are inside."""
+    """Return the distance of two segments.
+
+    It is the least distance of an end from the other segment, or the distance of the lines if their
+    nearest points lie on both segments.
+    """
     ends = [to_segment(x, c, d) for x in (a, b)] + [to_segment(x, a, b) for x in (c, d)]
     s, t = np.linalg.lstsq(np.stack([b - a, c - d], axis=1), c - a, rcond=None)[0]
     inside = 0.0 <= s <= 1.0 and 0.0 <= t <= 1.0
@@ -51,13 +55,13 @@ def of_segments(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> f
 
 
 def to_box(c: np.ndarray, half: np.ndarray) -> float:
-    """The distance of a point from a box about the origin, negative inside."""
+    """Return the distance of a point from a box about the origin, negative inside."""
     out = np.abs(c) - half
     return float(np.linalg.norm(np.maximum(out, 0.0)) + min(out.max(), 0.0))
 
 
 def to_cylinder(c: np.ndarray, radius: float, half: float) -> float:
-    """The distance of a point from a cylinder along z, from outside."""
+    """Return the distance of an outside point from a cylinder along z."""
     out = np.array([np.hypot(c[0], c[1]) - radius, abs(c[2]) - half])
     return float(np.linalg.norm(np.maximum(out, 0.0)))
 
@@ -141,7 +145,7 @@ def postures(count: int, far: float) -> np.ndarray:
 
 @pytest.mark.parametrize("name", CASES)
 def test_closed_forms(name: str) -> None:
-    """To 1e-9 near and far; penetrations of coal's own shapes to its tolerance, 1e-6."""
+    """Errors are below 1e-9, or for penetrations below coal's tolerance, 1e-6."""
     shape, obstacle, closed = CASES[name]
     q = postures(60, 0.5)
     found = FREE.distance(q, shapes=[shape], obstacles={"b": obstacle})
@@ -170,7 +174,7 @@ def test_pairs_may_be_named_either_way(name: str) -> None:
 
 
 def test_a_posed_box_and_a_cylinder_through_coal() -> None:
-    """Axis-aligned boxes apart by a corner, and a sphere beside a turned cylinder."""
+    """Parallel boxes are nearest at their corners; a sphere is near a rotated cylinder."""
     T = np.eye(4)
     T[:3, :3] = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     T[:3, 3] = 1.0, 2.0, 3.0
@@ -189,7 +193,7 @@ def test_a_posed_box_and_a_cylinder_through_coal() -> None:
 
 
 def test_parallel_crossing_and_degenerate_segments() -> None:
-    """Where the nearest points of two segments are not unique, the distance is."""
+    """The distance is unique even if the nearest points of two segments are not."""
     rod = Capsule(None, 0.1, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
     q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     for start, end, wanted in (
@@ -197,7 +201,7 @@ def test_parallel_crossing_and_degenerate_segments() -> None:
         ((2.0, 0.0, 0.0), (3.0, 0.0, 0.0), 0.8),  # on one line
         ((0.2, 1e-9, 0.5), (0.7, 0.0, 0.5), 0.3),  # nearly parallel
         ((0.5, -1.0, 0.0), (0.5, 1.0, 0.0), -0.2),  # crossing
-        ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), -0.2),  # the same
+        ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), -0.2),  # identical
         ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0), -0.2),
     ):
         found = FREE.distance(q, shapes=[Capsule("a", 0.1, start, end)], obstacles={"b": rod})
@@ -221,7 +225,7 @@ def test_the_nearest_shape_of_several_counts() -> None:
 
 
 def differences(function: Callable[[np.ndarray], np.ndarray], robot: Any, q: np.ndarray) -> Any:
-    """Central differences on the configuration space."""
+    """Return central differences on the configuration space."""
     h = 1e-6
     return np.stack(
         [
@@ -234,7 +238,7 @@ def differences(function: Callable[[np.ndarray], np.ndarray], robot: Any, q: np.
 
 @pytest.mark.parametrize("seed", [2, 5])
 def test_gradients_on_every_joint_type(seed: int) -> None:
-    """Round shapes on random trees, by finite differences."""
+    """Gradients of round shapes on random trees agree with finite differences."""
     robot = chasles.robots.random_tree(7, seed, floating=True)
     rng = np.random.default_rng(seed)
     shapes: list[Any] = []
@@ -253,7 +257,7 @@ def test_gradients_on_every_joint_type(seed: int) -> None:
 
 @pytest.mark.parametrize("package", ["torch", "jax"])
 def test_derivatives_of_tensors(package: str) -> None:
-    """By the entries of q, quaternions included, beside finite differences on the unit sphere."""
+    """Derivatives by the entries of q agree with differences, also for unit quaternions."""
     pytest.importorskip(package)
     robot = chasles.robots.random_tree(3, 11, floating=True)
     shapes = [Capsule(link, 0.02, (0.0, 0.1, 0.0), (0.1, 0.0, 0.2)) for link in robot.bodies]
@@ -281,7 +285,7 @@ def test_derivatives_of_tensors(package: str) -> None:
     np.testing.assert_array_equal(found.points, scene(q).points)
     for k in range(2):
         rates = differences(lambda x, k=k: scene(x).distance @ weights[k], robot, q[k])
-        ways = differences(lambda x: x, robot, q[k])  # of the entries of q
+        ways = differences(lambda x: x, robot, q[k])  # changes of the entries of q
         np.testing.assert_allclose(slopes[k] @ ways, rates, atol=1e-6)
 
 
@@ -290,7 +294,7 @@ def test_derivatives_of_tensors(package: str) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 def test_batches_of_coal_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same bits in one process, in three, and where processes fail."""
+    """Results are bitwise identical in one process, in three, and if processes fail."""
     shapes, world = [Box("a", tuple(SIZE)), Sphere("a", 0.2)], {"b": Box(None, (0.4, 0.6, 0.8))}
     scene = Scene(FREE, shapes=shapes, obstacles=world)
     assert scene.uses_coal
@@ -309,7 +313,7 @@ def test_batches_of_coal_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _ended(status: int) -> int:
-    """The number of a process that ends at once."""
+    """Return the ID of a process that ends at once."""
     return os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-c", f"exit({status})"])
 
 
@@ -342,7 +346,7 @@ def installed(name: str) -> Path:
 
 
 def by_pinocchio(path: Path, robot: chasles.Robot, q: np.ndarray, pairs: Any, hull: bool) -> Any:
-    """Coal through Pinocchio's own geometry of a file: the least distance of pairs of links."""
+    """Return the least distances of pairs of links by coal, from Pinocchio's geometry of a file."""
     pin = pytest.importorskip("pinocchio")
     model = pin.buildModelFromUrdf(str(path))
     share = next(parent for parent in path.parents if parent.name == "share")
@@ -387,7 +391,7 @@ def by_pinocchio(path: Path, robot: chasles.Robot, q: np.ndarray, pairs: Any, hu
     ],
 )
 def test_real_files_have_pinocchios_distances(name: str, meshes: str) -> None:
-    """To 1e-6 where links are apart; both find the same that overlap."""
+    """Distances of separate links agree to 1e-6, and both libraries find the same overlaps."""
     path = installed(name)
     robot = chasles.load(path, mimic=False, snap=False)
     pairs = robot.collision_pairs()
@@ -464,7 +468,7 @@ ARM = """<robot name="arm">
 
 
 def test_missing_and_broken_meshes_have_clear_errors(tmp_path: Path) -> None:
-    """Named, with a remedy; pairs of other links still work."""
+    """Errors name the mesh and a remedy, and pairs of other links still work."""
     (tmp_path / "arm.urdf").write_text(ARM.format(hand='<mesh filename="package://p/hand.stl"/>'))
     robot = chasles.load(tmp_path / "arm.urdf")
     with raises("E-DIST-001 ROS_PACKAGE_PATH"):
@@ -507,7 +511,7 @@ def test_pairs_are_those_of_links_that_no_joint_connects(tmp_path: Path) -> None
 
 
 def test_an_srdf_file_is_found_in_the_folder_of_its_package() -> None:
-    """The Panda's file disables 35 pairs; one more lies between bodies that a joint connects."""
+    """The Panda's file disables 35 pairs, and one more between bodies that a joint connects."""
     robot = chasles.load(installed("panda"))
     pairs = {frozenset(pair) for pair in robot.collision_pairs()}
     assert frozenset(("panda_link0", "panda_link5")) in pairs
@@ -536,7 +540,7 @@ MJCF = """<mujoco>
 
 
 def test_pairs_of_mjcf_are_those_that_mujoco_tests(tmp_path: Path) -> None:
-    """All shapes overlap at the origin: MuJoCo's contacts are the pairs that may touch."""
+    """All shapes overlap at the origin, so MuJoCo's contacts are the pairs that may touch."""
     mujoco = pytest.importorskip("mujoco")
     (tmp_path / "m.xml").write_text(MJCF)
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
@@ -575,7 +579,7 @@ def test_planes_of_files_are_obstacles(tmp_path: Path) -> None:
         mujoco.mj_forward(model, data)
         found = robot.distance(q)
         assert found.pairs == (("world", "a"), ("world", "b"))
-        still = (0, 2)  # the tilted plane and the box; no bits let the other plane touch
+        still = (0, 2)  # the tilted plane and the box; masks exclude the other plane
         for far, shapes in zip(found.distance, ((3,), (4, 5)), strict=True):
             pairs = product(still, shapes)
             theirs = [mujoco.mj_geomDistance(model, data, *pair, 10.0, unused) for pair in pairs]
@@ -591,7 +595,7 @@ def test_planes_of_files_are_obstacles(tmp_path: Path) -> None:
 
 
 def test_files_keep_what_may_touch(tmp_path: Path) -> None:
-    """Bits and excluded pairs come through .toml and .xml."""
+    """Contact masks and excluded pairs are kept in .toml and .xml files."""
     pytest.importorskip("mujoco")
     (tmp_path / "m.xml").write_text(MJCF)
     robot = chasles.load(tmp_path / "m.xml")

@@ -1,7 +1,7 @@
-"""Dry friction of joints: exact rest, breakaway, closed forms, with every integrator and driver.
+"""Dry friction of joints: exact rest, breakaway and closed forms, by all integrators and drivers.
 
-Oracles that share no code: closed forms of one joint, the work of friction along the way, and
-Moreau's time stepping with SciPy's bounded least squares.
+The oracles share no code with the library: closed forms of one joint, the work of friction along
+the path, and Moreau's time stepping with SciPy's bounded least squares.
 """
 
 import math
@@ -28,14 +28,14 @@ F, K, MASS = 0.7, 40.0, 2.0
 """Friction (N), stiffness (N/m) and mass (kg) of a block on a spring."""
 
 EXPLICIT = ("euler", "heun2", "heun3", "rk4", "dopri5")
-"""The integrators that rigid contact allows."""
+"""Integrators that rigid contact supports."""
 
 DRIVERS = [
     *((name, True) for name in STEPS),
     *((name, False) for name in chasles.INTEGRATORS),
     *((name, None) for name in EXPLICIT),
 ]
-"""Every integrator compiled where it can be, step by step, and (None) with limits that stop."""
+"""Pairs of integrator and driver: compiled (True), step by step (False), with limits (None)."""
 
 
 def block(friction: float = F, damping: float = 0.0) -> chasles.Robot:
@@ -50,7 +50,7 @@ BLOCK = block()
 
 
 def rubbing(robot: chasles.Robot, friction: dict[str, float] | float) -> chasles.Robot:
-    """The robot with dry friction: of all joints, or of some by name."""
+    """Return the robot with dry friction in all joints, or in some joints by name."""
     source = robot.model.source
     every = friction if isinstance(friction, dict) else {j.name: friction for j in source.joints}
     joints = (replace(joint, friction=every.get(joint.name, 0.0)) for joint in source.joints)
@@ -60,7 +60,7 @@ def rubbing(robot: chasles.Robot, friction: dict[str, float] | float) -> chasles
 def moved(
     robot: chasles.Robot, q: Any, qd: Any, name: str, compiled: bool | None, **options: Any
 ) -> Any:
-    """A motion with dissipation by an integrator; dopri5 in steps of its own."""
+    """Simulate with dissipation by an integrator; dopri5 chooses its own steps."""
     if name == "dopri5":
         options = {"rtol": 1e-9, "atol": 1e-10} | options | {"dt": None}
     if compiled is None:
@@ -76,7 +76,7 @@ def spring(t: Any, q: Any, qd: Any) -> Any:
 
 
 def error(name: str) -> float:
-    """The error of a position (m) after a few half-periods in steps of 2 ms."""
+    """Return the tolerance of a position (m) after a few half-periods in steps of 2 ms."""
     return {"dopri5": 1e-7}.get(name, 1e-2 if chasles.INTEGRATORS[name].order == 1 else 2e-6)
 
 
@@ -85,7 +85,7 @@ def error(name: str) -> float:
 
 @pytest.mark.parametrize(("name", "compiled"), DRIVERS)
 def test_block_on_a_spring(name: str, compiled: bool | None) -> None:
-    """Amplitudes fall by 2 f/k a half-period, until one is within f/k: the block stays there."""
+    """Amplitudes decrease by 2 f/k per half-period; the block stops when one is within f/k."""
     x, half = 0.1, math.pi * math.sqrt(MASS / K)
     stops = [x]
     while abs(stops[-1]) > F / K:
@@ -106,7 +106,7 @@ def test_block_on_a_spring(name: str, compiled: bool | None) -> None:
 
 @pytest.mark.parametrize(("name", "compiled"), DRIVERS)
 def test_constant_force(name: str, compiled: bool | None) -> None:
-    """Below the limit nothing moves, to the last bit; above it a = (tau - f)/m."""
+    """The block does not move at all below the limit; above it, a = (tau - f)/m."""
     options = {"duration": 0.5, "dt": 5e-3}
     still = moved(BLOCK, [0.3], [0.0], name, compiled, tau=[0.999 * F], **options)
     assert np.all(still.q == 0.3)
@@ -121,19 +121,19 @@ def test_constant_force(name: str, compiled: bool | None) -> None:
 
 @pytest.mark.parametrize(("name", "compiled"), DRIVERS)
 def test_coasting(name: str, compiled: bool | None) -> None:
-    """From v the block stops after m v/f seconds and m v^2/(2 f) m, within a step of any phase."""
+    """A block with velocity v stops after m v/f seconds and m v^2/(2 f) m, also within a step."""
     v = 0.37
     whole = MASS * v / F
     run = moved(BLOCK, [0.0], [v], name, compiled, duration=1.5 * whole, dt=7e-3)
     close(run.q[-1], [MASS * v * v / (2.0 * F)], 1e-2 if error(name) > 1e-3 else 1e-9)
     assert not run.qd[run.t > whole + 7e-3].any()
-    turned = 2e-12 if compiled is None else 0.0  # by which the moment of a stop is noticed
+    turned = 2e-12 if compiled is None else 0.0  # velocity at which a stop is detected
     assert np.all(run.qd >= -turned)
 
 
 @pytest.mark.parametrize(("name", "compiled"), DRIVERS)
 def test_ramp(name: str, compiled: bool | None) -> None:
-    """Under r t the block breaks away at f/r; then v = r (t - f/r)^2 / (2 m)."""
+    """The block breaks away at f/r under the force r t; then v = r (t - f/r)^2 / (2 m)."""
     rate = 4.0
     start = F / rate
 
@@ -168,7 +168,7 @@ def test_pendulum_in_its_cone(name: str, compiled: bool | None) -> None:
 
 
 def test_stops_are_of_second_order() -> None:
-    """Times of stops within steps: the error falls with the square of dt."""
+    """Stops are located within steps, and their error decreases with the square of dt."""
     wrong = []
     for dt in (8e-3, 2e-3):
         run = BLOCK.simulate([0.1], [0.0], duration=4.0, dt=dt, tau=spring, dissipation=True)
@@ -178,7 +178,7 @@ def test_stops_are_of_second_order() -> None:
 
 
 def test_damping_beside_friction() -> None:
-    """v = (v0 + f/c) exp(-c t/m) - f/c, until it is zero."""
+    """The velocity is (v0 + f/c) exp(-c t/m) - f/c until it is zero."""
     c, v = 3.0, 1.0
     robot, stop = block(damping=c), MASS / c * math.log1p(v * c / F)
     run = moved(robot, [0.0], [v], "rk4", True, duration=1.2 * stop, dt=1e-3)
@@ -191,8 +191,10 @@ def test_damping_beside_friction() -> None:
 
 
 def moreau(robot: chasles.Robot, q: Any, qd: Any, f: Any, dt: float, steps: int) -> Any:
-    """q and qd by Moreau's time stepping: friction impulses P within f dt minimise the energy of
-    the velocity, v'M v/2, by SciPy's bounded least squares.
+    """Return q and qd by Moreau's time stepping.
+
+    Friction impulses P within f dt minimize the kinetic energy v'M v/2, by SciPy's bounded least
+    squares.
     """
     q, v = np.array(q), np.array(qd)
     for _ in range(steps):
@@ -211,7 +213,7 @@ def moreau(robot: chasles.Robot, q: Any, qd: Any, f: Any, dt: float, steps: int)
     ("name", "compiled"), [("rk4", True), ("dopri5", False), ("sdirk2", False)]
 )
 def test_chain_against_moreau(name: str, compiled: bool | None) -> None:
-    """Three coupled joints stick one after the other; two of three end at rest by friction."""
+    """Three coupled joints stick one after the other, and friction brings all of them to rest."""
     f = [1.5, 2.5, 0.8]
     robot = rubbing(
         planar(3).with_gravity([0.0, 0.0, 0.0]), dict(zip(planar(3).joints, f, strict=True))
@@ -227,7 +229,7 @@ def test_chain_against_moreau(name: str, compiled: bool | None) -> None:
 
 @pytest.mark.parametrize("robot", [planar(3), four_bar()], ids=["tree", "loop"])
 def test_work_of_friction(robot: chasles.Robot) -> None:
-    """The energy that is lost is f times the way of every joint."""
+    """The lost energy is f times the total distance traveled by all joints."""
     f = 0.02 if robot.mechanism.rows else 0.8
     robot = rubbing(robot, f)
     q, qd = np.array([0.3, -0.8, 0.5]), np.array([1.0, -2.0, 3.0])
@@ -244,7 +246,7 @@ def test_work_of_friction(robot: chasles.Robot) -> None:
 
 @pytest.mark.parametrize("name", chasles.INTEGRATORS)
 def test_puma(name: str) -> None:
-    """With the friction of its motors the PUMA comes to exact rest; no step adds energy."""
+    """Motor friction brings the PUMA to exact rest, and no step adds energy."""
     robot, still = puma560(), np.zeros(6)
     run = moved(robot, still, still + 1.0, name, False, duration=2.2, dt=1e-2, every=1)
     assert not run.qd[-1].any()
@@ -257,7 +259,6 @@ def test_puma(name: str) -> None:
         close(fast.qd, run.qd, 1e-11)
 
 
-LOOPING = [name for name, row in chasles.INTEGRATORS.items() if not row.hamiltonian]
 LOOPS = [{"crank": 0.3, "coupler": 0.3, "rocker": 0.3}, {"crank": 0.5}, {"coupler": 0.5}]
 
 
@@ -266,7 +267,7 @@ LOOPS = [{"crank": 0.3, "coupler": 0.3, "rocker": 0.3}, {"crank": 0.5}, {"couple
 )
 @pytest.mark.parametrize("friction", LOOPS, ids=["all", "independent", "dependent"])
 def test_closed_loops(name: str, friction: dict[str, float]) -> None:
-    """Friction of any joint, dependent or not, holds all of a linkage."""
+    """Friction of any joint, dependent or not, stops the whole linkage."""
     robot = rubbing(four_bar(), friction)
     q = robot.assemble([0.8])
     run = moved(robot, q, robot.complete(q, [2.0]), name, False, duration=0.1, dt=2e-3)
@@ -278,7 +279,7 @@ def test_closed_loops(name: str, friction: dict[str, float]) -> None:
 @pytest.mark.parametrize("name", ["sdirk2", "dopri5"])
 @pytest.mark.parametrize("joint", ["left", "right_coupler"])
 def test_one_joint_of_a_loop_sticks(name: str, joint: str) -> None:
-    """A five-bar goes on with one joint held: its q keeps its bits, and the loop stays closed."""
+    """A five-bar moves on while one joint sticks, whose q stays constant; the loop stays closed."""
     robot = rubbing(five_bar(), {joint: 6.0})
     k = robot.velocity_slice(joint).start
     q = robot.assemble([0.3, 0.3])
@@ -294,7 +295,7 @@ def test_one_joint_of_a_loop_sticks(name: str, joint: str) -> None:
 
 
 def test_ball_joint() -> None:
-    """Friction acts along each axis of a ball joint; a ball that turns about one comes to rest."""
+    """Friction acts along each axis of a ball joint, and stops rotation about one axis."""
     links = (LinkData("ground", sphere(1.0, 0.1)), LinkData("ball", sphere(2.0, 0.1)))
     joint = JointData("ball", "spherical", "ground", "ball", friction=0.01)
     robot = chasles.Robot(Description("ball", links, (joint,)))
@@ -315,7 +316,7 @@ def test_ball_joint() -> None:
 
 
 def test_followers() -> None:
-    """Friction of a joint that mimics another acts through its ratio: f1 + |ratio| f2."""
+    """Friction of a mimic joint acts through its ratio: f1 + |ratio| f2."""
     source = rubbing(planar(2), 1.5).model.source
     first, second = source.joints
     second = replace(second, mimic=Mimic(first.name, -2.0, 0.0))
@@ -339,7 +340,7 @@ def test_boxed_against_least_squares() -> None:
 
 
 def test_traced_pivoting() -> None:
-    """One or two joints always; of three that any impulses push together nearly always."""
+    """Pivoting solves all problems of one or two joints, and nearly all random ones of three."""
     rng, wrong = np.random.default_rng(5), 0
     robots = {n: planar(n) for n in (1, 2, 3)}
     for n in [1] * 50 + [2] * 100 + [3] * 100:
@@ -355,7 +356,7 @@ def test_traced_pivoting() -> None:
     assert wrong < 5
 
 
-# In parts, batches, events, other forces ---------------------------------------------------------
+# Resuming, batches, events, other forces ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(("name", "compiled"), [("rk4", True), ("rk4", False), ("dopri5", False)])
@@ -371,7 +372,7 @@ def test_parts_have_the_same_bits(name: str, compiled: bool | None) -> None:
 
 @pytest.mark.parametrize(("name", "compiled"), [row for row in DRIVERS if row[1] is not None])
 def test_batches(name: str, compiled: bool) -> None:
-    """Members stop by themselves, each at its own time."""
+    """Each member of a batch stops at its own time."""
     robot = rubbing(planar(2), 1.0)
     q, qd = np.random.default_rng(2).normal(size=(2, 5, 2))
     run = moved(robot, q, qd, name, compiled, duration=0.5, dt=5e-3)
@@ -385,7 +386,7 @@ def test_batches(name: str, compiled: bool) -> None:
 
 
 def test_float32_comes_to_rest() -> None:
-    """Rest is exact in steps of any type of numbers."""
+    """Rest is exact in float32 too."""
     from chasles.motion.steps.traced import step_program
 
     step = step_program(BLOCK.model, "rk4", None, dissipation=True)
@@ -398,7 +399,10 @@ def test_float32_comes_to_rest() -> None:
 
 
 def test_events_and_times() -> None:
-    """An event of a turn is where the spring turns; between steps a held joint does not move."""
+    """A turn is detected when the spring reverses the block.
+
+    A joint that sticks does not move between steps.
+    """
     half, found = math.pi * math.sqrt(MASS / K), []
     turn = chasles.Event(lambda t, q, qd: float(qd[0]), terminal=False, name="turn")
     for name in ("rk4", "dopri5"):
@@ -415,7 +419,7 @@ def test_events_and_times() -> None:
 
 
 def test_soft_ground() -> None:
-    """A ball on soft ground beside a joint that sticks: both drivers agree."""
+    """Both drivers agree for a ball on soft ground and a joint that sticks."""
     links = (
         LinkData("ground", sphere(1.0, 0.1)),
         LinkData("arm", sphere(1.0, 0.1)),
@@ -436,7 +440,7 @@ def test_soft_ground() -> None:
 
 
 def test_gradient_through_a_stop() -> None:
-    """The way of a block that stops is m v^2/(2 f): its slope by v is m v/f."""
+    """The stopping distance m v^2/(2 f) has the derivative m v/f by v."""
     v = 0.37
     options: Any = {
         "dt": 7e-3,
@@ -451,7 +455,7 @@ def test_gradient_through_a_stop() -> None:
 
 
 def test_random_trees() -> None:
-    """Every joint type, friction on some: both drivers agree, and energy does not grow."""
+    """Both drivers agree for all joint types, some of them with friction."""
     robot = tree(5, 6)
     q, qd, _ = state(robot, 2)
     runs = [moved(robot, q, qd, "rk4", c, duration=0.2, dt=2e-3) for c in (True, False)]

@@ -1,4 +1,4 @@
-"""Spheres and capsules around links contain them; postures that avoid obstacles do."""
+"""Spheres and capsules around links contain them, and inverse kinematics avoids obstacles."""
 
 import warnings
 from itertools import product
@@ -23,13 +23,13 @@ INERTIA = RigidInertia.from_center(1.0, Vector.zero(), Symmetric(1.0, 1.0, 1.0, 
 
 
 def shaped(*shapes: ShapeData) -> chasles.Robot:
-    """A free body with collision shapes."""
+    """Robot with one free body and collision shapes."""
     joint = JointData("free", "free", None, "a")
     return chasles.Robot(Description("r", (LinkData("a", INERTIA),), (joint,), shapes=shapes))
 
 
 def inside(shape: ShapeData, count: int) -> np.ndarray:
-    """Points of a shape, many of them on its surface, in the link's frame."""
+    """Return points of a shape in the link's frame, many of them on its surface."""
     rng = np.random.default_rng(3)
     u = rng.normal(size=(count, 3))
     u /= np.linalg.norm(u, axis=1, keepdims=True)
@@ -49,7 +49,7 @@ def inside(shape: ShapeData, count: int) -> np.ndarray:
 
 
 def reach(shapes: Any, size: np.ndarray) -> float:
-    """The largest distance from a box of points on spheres and on the caps of capsules."""
+    """Return the largest distance from a box of points on spheres and on the caps of capsules."""
     rng = np.random.default_rng(4)
     u = rng.normal(size=(2000, 3))
     u /= np.linalg.norm(u, axis=1, keepdims=True)
@@ -67,7 +67,7 @@ def reach(shapes: Any, size: np.ndarray) -> float:
 
 
 def outside(points: np.ndarray, shapes: Any) -> float:
-    """The largest distance of points from the union of spheres and capsules."""
+    """Return the largest distance of points from the union of spheres and capsules."""
     far = np.full(len(points), np.inf)
     for each in shapes:
         start, end = (each.center,) * 2 if isinstance(each, Sphere) else (each.start, each.end)
@@ -130,7 +130,7 @@ def panda() -> chasles.Robot:
 
 @pytest.mark.parametrize("kind", ["spheres", "capsules"])
 def test_distances_of_enclosing_shapes_are_at_most_those_of_hulls(kind: str) -> None:
-    """On the meshes of a real arm: where shapes around links are apart, so are the links."""
+    """Meshes of a real arm are at least as far apart as the shapes around them."""
     robot = panda()
     pairs = robot.collision_pairs()[::4]
     q = robot.random(0, size=40)
@@ -144,7 +144,7 @@ def test_distances_of_enclosing_shapes_are_at_most_those_of_hulls(kind: str) -> 
 
 @pytest.mark.parametrize("kind", ["spheres", "capsules"])
 def test_enclosing_shapes_of_overlapping_boxes_overlap_with_another_depth(kind: str) -> None:
-    """Sizes that many spheres fill: apart only if the boxes are, deeper or less deep than they."""
+    """Enclosing shapes are apart only if the boxes are; their depth may be larger or smaller."""
     box = ShapeData("a", "box", (0.6, 0.5, 0.4), role="collision")
     robot, wall = shaped(box), {"wall": Box(None, (0.4, 0.4, 0.4))}
     rng = np.random.default_rng(8)
@@ -167,8 +167,10 @@ def test_enclosing_shapes_of_overlapping_boxes_overlap_with_another_depth(kind: 
 def pillars(
     robot: chasles.Robot, q: np.ndarray, other: np.ndarray, count: int
 ) -> tuple[dict[str, np.ndarray], Scene]:
-    """Spheres for each posture, clear of it, the first half in the way of another posture where
-    they can be; and the scene that checks them."""
+    """Return spheres that are clear of each posture, and the scene that checks them.
+
+    The first half of the spheres blocks another posture if possible.
+    """
     rng = np.random.default_rng(5)
     shapes = robot.enclosing_shapes()
     moving = [name for name in dict.fromkeys(s.frame for s in shapes) if name != "panda_link0"]
@@ -192,7 +194,7 @@ def pillars(
 
 
 def clear(scene: Scene, q: np.ndarray, balls: np.ndarray) -> np.ndarray:
-    """The least distance of postures from one sphere each, by the nearest points of the links."""
+    """Return the least distance of each posture from its sphere, by the shapes around links."""
     from chasles.backends.arrays import call
 
     found: np.ndarray = call(scene.rounds.distances, "distance", (q, balls)).min(axis=-1)
@@ -201,7 +203,10 @@ def clear(scene: Scene, q: np.ndarray, balls: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("scenes", [60, 1000])
 def test_postures_avoid_obstacles(scenes: int) -> None:
-    """Reachable poses of the Panda among six spheres: solved, and clear by coal on its meshes."""
+    """Reachable poses of the Panda among six spheres are solved.
+
+    The solutions are clear of the spheres, by coal on the meshes.
+    """
     robot = panda()
     own = Scene(robot, shapes=robot.enclosing_shapes())
     q = robot.random(7, size=3 * scenes)
@@ -213,7 +218,7 @@ def test_postures_avoid_obstacles(scenes: int) -> None:
     found = robot.inverse_kinematics({"panda_hand": T}, avoid=obstacles)
     assert found.solved.mean() >= 0.99
     gaps = [[clear(scene, x, balls) for balls in obstacles.values()] for x in (plain.q, found.q)]
-    assert (np.min(gaps[0], axis=0) < 0.0).mean() > 0.25  # there is something to avoid
+    assert (np.min(gaps[0], axis=0) < 0.0).mean() > 0.25  # plain solutions collide
     assert np.min(gaps[1], axis=0)[found.solved].min() >= 0.0
     assert own(found.q).least[found.solved].min() >= 0.0
     error = np.abs(robot.forward_kinematics(found.q, frame="panda_hand") - T)
@@ -226,7 +231,7 @@ def test_postures_avoid_obstacles(scenes: int) -> None:
 
 
 def planar(links: int) -> tuple[chasles.Robot, list[Any]]:
-    """An arm in a plane, and spheres along it."""
+    """Return an arm in a plane, and spheres along it."""
     robot = chasles.robots.planar(links)
     places = [(x, 0.0, 0.0) for x in (0.25, 0.5, 0.75, 1.0)]
     return robot, [Sphere(name, 0.13, at) for name in robot.bodies[-links:] for at in places]
@@ -251,7 +256,7 @@ SIGNS = list(product((-1.0, 1.0), repeat=3))
     ids=["sphere", "capsule", "box", "posed", "plane", "cylinder", "mesh"],
 )
 def test_every_kind_of_obstacle_is_avoided(obstacle: Any) -> None:
-    """A margin of 5 cm around it, which coal and closed forms confirm."""
+    """The arm keeps a margin of 5 cm, as coal and closed forms confirm."""
     robot, shapes = planar(4)
     tip = robot.bodies[-1]
     low = np.array([0.1, 0.3, 0.8, 0.5])

@@ -1,4 +1,4 @@
-"""Controllers that follow trajectories in compiled motions, beside plain loops in Python."""
+"""Controllers follow trajectories in compiled motions, as in plain Python loops."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ Q0 = np.array([0.2, 0.8])
 STILL = np.zeros(2)
 ARM = chasles.robots.planar(2)
 MOVE = trajectory.trapezoid(Q0, Q0 + 0.2, velocity=1.5, acceleration=9.0)
-"""A motion whose accelerations jump within the simulated time."""
+"""Trajectory whose acceleration jumps within the simulated time."""
 
 
 STEPS = "time-stepping"
 
 
 def by_hand(law: Any, q: np.ndarray, t: float, h: float, steps: int) -> np.ndarray:
-    """A rollout by the classical Runge-Kutta method, from forward and inverse dynamics alone."""
+    """Integrate by the classical Runge-Kutta method, with forward and inverse dynamics alone."""
 
     def rates(t: float, y: np.ndarray) -> np.ndarray:
         place, rate, rise = MOVE(t)
@@ -52,7 +52,7 @@ def test_rollouts_follow_trajectories(law: Any) -> None:
     run = ARM.rollout(np.array([q, Q0]), STILL, control=law, **options)
     wanted = by_hand(law, q, 0.05, 0.002, 60)
     assert np.abs(np.concatenate([run.q[0, -1], run.qd[0, -1]]) - wanted).max() < 1e-12
-    # the gradient, beside the difference of two rollouts
+    # The gradient agrees with the difference of two rollouts.
     weights = np.zeros((61, 2))
     weights[-1] = 1.0
     found = ARM.rollout_pullback(q, STILL, control=law, covectors=(weights, None), **options)
@@ -64,7 +64,7 @@ def test_rollouts_follow_trajectories(law: Any) -> None:
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "heun3", "rk4"])
 def test_compiled_and_interpreted_motions_agree(integrator: str) -> None:
-    """With quaternions, in two parts."""
+    """The motions contain quaternions, and the compiled motion has two parts."""
     robot = chasles.robots.random_tree(1, 11, floating=True)
     q0, q1 = robot.random(np.random.default_rng(3), size=2)
     move = trajectory.minimum_jerk(q0, q1, 0.4, robot=robot)
@@ -80,7 +80,7 @@ def test_compiled_and_interpreted_motions_agree(integrator: str) -> None:
 
 
 def test_time_stepping_follows_trajectories() -> None:
-    """Damping is implicit there: both first-order motions approach the trajectory alike."""
+    """The error of time stepping, in which damping is implicit, is of first order in dt."""
     law = ComputedTorque(400.0, 40.0, MOVE)
     options: Any = {"duration": 0.1, "control": law}
     run = ARM.simulate(Q0, STILL, dt=0.0005, integrator="time-stepping", **options)
@@ -93,7 +93,7 @@ def test_time_stepping_follows_trajectories() -> None:
 
 
 def test_functions_of_time_are_targets() -> None:
-    """A function t -> q, qd, qdd that is not a trajectory."""
+    """A target may be a function t -> q, qd, qdd that is not a trajectory."""
 
     def circle(t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return Q0 + 0.1 * np.sin(t), 0.1 * np.cos(t) * np.ones(2), -0.1 * np.sin(t) * np.ones(2)
@@ -109,7 +109,7 @@ def test_functions_of_time_are_targets() -> None:
 
 @pytest.mark.parametrize("law", [PDControl, ComputedTorque])
 def test_trajectories_of_other_robots_are_refused(law: Any) -> None:
-    """In rollouts, compiled and interpreted simulations alike, with both numbers."""
+    """Rollouts, compiled and interpreted simulations raise an error with both sizes."""
     arm, control = chasles.robots.puma560(), law(100.0, 10.0, MOVE)
     state = np.zeros(6), np.zeros(6)
     five = chasles.robots.five_bar()
@@ -126,7 +126,7 @@ def test_trajectories_of_other_robots_are_refused(law: Any) -> None:
 
 @pytest.mark.parametrize("integrator", ["dopri5", "time-stepping"])
 def test_motors_of_a_closed_loop_follow_a_trajectory(integrator: str) -> None:
-    """A five-bar with motors at its two cranks: as a function of time that says the same does."""
+    """A five-bar with motors at its two cranks moves as with an equal function of time."""
     robot = chasles.robots.five_bar()
     first = robot.assemble([1.9, 1.2], guess=[1.2, -1.0, 1.9, 1.0])
     last = robot.assemble([2.0, 1.35], guess=first)

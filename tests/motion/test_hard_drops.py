@@ -31,8 +31,8 @@ STEPPING = {"integrator": "time-stepping"}
 def test_every_step_is_solved_and_gains_no_energy(seed, state):
     """Boxes of very different mass, and Newton steps that alternate between two states.
 
-    A step of the search may have to end at 1e-4 of its length. A step from alternating states once
-    led to velocities of 1e5 m/s, from which the search did not return in 100 iterations.
+    The line search may have to shorten a step to 1e-4 of its length. A step from alternating states
+    once led to velocities of 1e5 m/s, from which the search did not return in 100 iterations.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -74,7 +74,7 @@ def test_a_step_that_is_not_solved_does_no_positive_work() -> None:
 
 
 def test_few_steps_of_collapsing_robots_are_unsolved():
-    """Friction bounds of 15 of 768,000 steps are held fixed; without late Newton steps, 35."""
+    """Friction bounds are fixed in 15 of 768,000 steps; without late Newton steps, in 35."""
     robot, ground = chasles.robots.quadruped(), chasles.contact.Plane(None, (0.0, 0.0, 1.0))
     law = chasles.contact.Rigid(friction=0.7)
     radii = {"trunk": 0.08} | {name: 0.02 for name in robot.frames if name.endswith("foot")}
@@ -90,7 +90,7 @@ def test_few_steps_of_collapsing_robots_are_unsolved():
 
 @pytest.mark.parametrize("dt", [0.002, 0.01])
 def test_fast_legs_gain_no_energy(dt):
-    """Legs that turn by 0.3 to 2 rad in a step: explicit Coriolis forces would add energy."""
+    """Legs rotate by 0.3 to 2 rad per step; explicit Coriolis forces would add energy."""
     robot = chasles.robots.quadruped().with_gravity((0.0, 0.0, 0.0))
     rng = np.random.default_rng(4)
     q, qd = robot.random(rng, 16), np.zeros((16, robot.nv))
@@ -101,7 +101,7 @@ def test_fast_legs_gain_no_energy(dt):
 
 
 def test_brakes_of_fast_states_leave_their_neighbors_alone():
-    """Fast and slow legs in one batch move as they do alone, to the bit."""
+    """Fast and slow legs in one batch move bitwise identically to single robots."""
     robot = chasles.robots.quadruped().with_gravity((0.0, 0.0, 0.0))
     rng = np.random.default_rng(4)
     q, qd = robot.random(rng, 19), np.zeros((19, robot.nv))
@@ -117,7 +117,7 @@ def test_brakes_of_fast_states_leave_their_neighbors_alone():
 
 
 def test_rescue_is_a_search_and_a_brake():
-    """The CPU runs two programs, and a brake only for states that the first one marks."""
+    """The CPU runs a search, and then a brake only for the states that the search marks."""
     robot = chasles.robots.quadruped().with_gravity((0.0, 0.0, 0.0))
     steps = Steps(Scene(robot.model, (), (), False, False), 0.002, None)
     programs = steps.begin(), steps.rescue(), steps.search(), steps.brake
@@ -140,7 +140,7 @@ def test_rescue_is_a_search_and_a_brake():
 
 
 def test_springs_are_not_part_of_the_momentum():
-    """A brake acts if the kinetic energy exceeds the allowed one, whatever springs store."""
+    """A brake acts if the kinetic energy exceeds the allowed energy, regardless of springs."""
     robot = chasles.robots.quadruped()
     robot = robot.with_parameters({f"{joint}.stiffness": 50.0 for joint in robot.joints[1:]})
     rng, arena, dt = np.random.default_rng(4), Arena(RULES), 0.01
@@ -157,7 +157,10 @@ def test_springs_are_not_part_of_the_momentum():
 
 
 def test_slow_legs_move_as_in_small_steps():
-    """Below 0.2 rad in a step nothing is slowed down: the energy stays that of the start."""
+    """No leg is slowed down below 0.2 rad per step.
+
+    The energy drift is of first order in dt.
+    """
     robot = chasles.robots.quadruped().with_gravity((0.0, 0.0, 0.0))
     rng = np.random.default_rng(5)
     q, qd = robot.random(rng), np.r_[np.zeros(6), 3.0 * rng.normal(size=12)]
@@ -171,7 +174,7 @@ def test_slow_legs_move_as_in_small_steps():
 
 
 def test_steps_too_short_for_rotation() -> None:
-    """The square of the angular velocity that turns far in a step exceeds all floats."""
+    """The limit of angular velocity for such short steps overflows when it is squared."""
     robot = chasles.robots.planar(2)
     run = robot.simulate([0.1, 0.2], [0.0, 0.0], dt=1e-160, steps=2, integrator="time-stepping")
     assert np.isfinite(run.q).all()

@@ -1,4 +1,4 @@
-"""`simulate(model_parameters=)`: robots with other masses by one compiled program."""
+"""`simulate(model_parameters=)`: robots with different parameters share a compiled program."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ MASSES = np.array([0.3, 1.0, 4.0])
 
 
 def alone(robot: chasles.Robot, k: int, values: dict[str, Any], *state: Any, **options: Any) -> Any:
-    """The motion of a robot with the numbers of member k."""
+    """Return the motion of a robot with the parameter values of member k."""
     return robot.with_parameters({name: x[k] for name, x in values.items()}).simulate(
         *state, **options
     )
@@ -51,7 +51,7 @@ def test_a_batch_of_masses_moves_like_single_robots(case: str) -> None:
 
 
 def test_parts_of_a_motion_and_floating_bases() -> None:
-    """A motion in two parts has the same bits as in one."""
+    """A motion in two parts is bitwise identical to the motion in one part."""
     robot = chasles.robots.quadruped()
     q = robot.neutral()
     qd = 0.3 * RNG.normal(size=robot.nv)

@@ -1,4 +1,4 @@
-"""Motions of too many steps are refused before they begin, whatever asks for them."""
+"""Motions with too many steps are rejected before they begin, by functions and commands."""
 
 import time
 from pathlib import Path

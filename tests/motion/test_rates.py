@@ -1,4 +1,4 @@
-"""Velocity steps: against SciPy's bounded least squares, closed forms, motions in limits."""
+"""Velocity steps agree with SciPy's bounded least squares and closed forms, and respect limits."""
 
 import tracemalloc
 from typing import Any
@@ -24,7 +24,10 @@ RATES = np.array([0.1, -0.2, 0.1, 0.1, 0.05, -0.1])
 def best(
     J: np.ndarray, x: np.ndarray, damping: float, bounds: Any, keep: np.ndarray, at: np.ndarray
 ) -> np.ndarray:
-    """What SciPy finds for |J v - x|^2 + damping |v|^2, with `keep` v as it is at `at`."""
+    """Return SciPy's minimizer of |J v - x|^2 + damping |v|^2 within bounds.
+
+    The product `keep @ v` is constrained to `keep @ at`.
+    """
     firm, n = 1e6, J.shape[1]
     A = np.concatenate([J, np.sqrt(damping) * np.eye(n), firm * keep])
     b = np.concatenate([x, np.zeros(n), firm * (keep @ at)])
@@ -38,14 +41,14 @@ def objective(J: np.ndarray, x: np.ndarray, damping: float, v: np.ndarray) -> fl
 
 
 def rows(robot: chasles.Robot, q: np.ndarray, frame: str, part: slice) -> np.ndarray:
-    """Rows of a Jacobian, lengths in parts of the robot's size."""
+    """Return rows of a Jacobian, with lengths divided by the robot's size."""
     scale = np.repeat([1.0, 1.0 / size(robot.model)], 3)
     found: np.ndarray = (robot.jacobian(q, frame=frame) * scale[:, None])[part]
     return found
 
 
 def test_is_the_best_velocity_within_bounds() -> None:
-    """As good as the solver's, with weights, at 300 states with any number of joints at bounds."""
+    """The weighted objective is as small as SciPy's at 300 states, many with joints at bounds."""
     rng = np.random.default_rng(0)
     weights = np.array([1.0, 2.0, 0.5, 3.0, 1.0, 4.0])
     step = resolved_rate(
@@ -71,7 +74,7 @@ def test_is_the_best_velocity_within_bounds() -> None:
 
 
 def test_lower_priorities_leave_the_higher_ones_alone() -> None:
-    """Two priorities: each as good as the solver's, which is told to keep the first."""
+    """Each of two priorities is as good as SciPy's solution, which keeps the first one fixed."""
     rng = np.random.default_rng(1)
     arm = planar(6)
     tasks = [{"tip": "position"}, {"link4": "position"}]
@@ -97,7 +100,7 @@ def test_lower_priorities_leave_the_higher_ones_alone() -> None:
 
 
 def test_is_exact_far_from_singularities_and_bounded_at_them() -> None:
-    """The inverse of the Jacobian, and beside a singularity the damping of the documented law."""
+    """Velocities are J^-1 x far from singularities; near them, the documented damping applies."""
     q = np.array([0.3, 0.5, -1.0, 0.2, 0.9, -0.4])
     step = resolved_rate(PUMA, {"tool": "twist"}, dt=DT)
     step.velocity[:] = np.inf
@@ -116,7 +119,7 @@ def test_is_exact_far_from_singularities_and_bounded_at_them() -> None:
 
 
 def test_a_preferred_motion_fills_the_null_space() -> None:
-    """qd = J^+ x + (1 - J^+ J) qd0."""
+    """Velocities are qd = J^+ x + (1 - J^+ J) qd0."""
     arm, q = planar(4), np.array([0.4, 0.6, -0.5, 0.8])
     step = resolved_rate(arm, {"tip": "position"}, dt=DT)
     step.weights[1] = 0.0
@@ -129,7 +132,7 @@ def test_a_preferred_motion_fills_the_null_space() -> None:
 
 
 def test_limits_of_position_velocity_and_acceleration_hold_all_along() -> None:
-    """A tool that is pulled away for 2 s: joints brake before their limits and never pass them."""
+    """A tool is pulled away for 2 s; joints brake before their limits, and never exceed them."""
     step = resolved_rate(PUMA, {"tool": "twist"}, dt=DT, acceleration=5.0)
     step.velocity[:] = 1.5
     q, qd = np.array([0.3, 0.5, -1.0, 0.2, 0.9, -0.4]), np.zeros(6)
@@ -146,7 +149,7 @@ def test_limits_of_position_velocity_and_acceleration_hold_all_along() -> None:
 
 
 def test_follows_a_circle_within_limits() -> None:
-    """A radius of 0.1 m in 2 s, corrected by the error in position: 1e-5 m off at most."""
+    """The tool follows a circle of radius 0.1 m in 2 s to 1e-5 m, with feedback of its position."""
     step = resolved_rate(PUMA, {"tool": "twist"}, dt=DT, acceleration=20.0)
     step.velocity[:] = 2.0
     q = np.array([0.3, 0.5, -1.0, 0.2, 0.9, -0.4])
@@ -168,7 +171,7 @@ def test_follows_a_circle_within_limits() -> None:
 
 
 def test_loops_stay_closed() -> None:
-    """Both couplers of a five-bar linkage, along one axis each."""
+    """Both couplers of a five-bar linkage have the given velocity along one axis each."""
     robot, tasks = five_bar(), {"left_coupler": "position", "right_coupler": "position"}
     q = robot.assemble(np.array([1.3, 1.8]))
     step = resolved_rate(robot, tasks, dt=DT)
@@ -183,7 +186,7 @@ def test_loops_stay_closed() -> None:
 
 
 def test_floating_bases_batches_and_backends() -> None:
-    """A batch has the bits of one state, and the interpreter's numbers."""
+    """A batch is bitwise identical to single states, and agrees with the interpreter."""
     robot = tree(3, 7, floating=True)
     rng = np.random.default_rng(2)
     frame = robot.frames[-1]
@@ -214,14 +217,14 @@ def test_allocates_nothing_after_the_first_call() -> None:
         after, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert after - before < 200  # the loop's own counter
-    assert peak - before < 2000  # no array of six doubles and its header at any time
+    assert after - before < 200  # counter of the loop
+    assert peak - before < 2000  # no large temporary arrays
     assert np.array_equal(out, step(q, qd, RATES))
 
 
 @pytest.mark.parametrize("tasks", [{"tool": "twist"}, {"link3": "position"}])
 def test_unknown_numbers_are_refused_or_stay_unknown(tasks: Any) -> None:
-    """Every single NaN is named, alone and in a batch; into `out`, it stays NaN."""
+    """Each NaN is reported by name, alone and in a batch; with `out`, the result contains NaN."""
     step = resolved_rate(PUMA, tasks, dt=DT)
     sizes = {"q": 6, "qd": 6, "rates": len(step.rows), "preferred": 6}
     for name, most in sizes.items():

@@ -1,4 +1,4 @@
-"""Motions in machine code against the same steps one by one, closed forms, and MuJoCo."""
+"""Compiled rollouts agree with single steps in Python, `simulate` and closed forms."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ def start(robot: chasles.Robot, *lead: int) -> tuple[np.ndarray, np.ndarray]:
 def stepped(
     robot: chasles.Robot, method: str, q: Any, qd: Any, tau: Callable[..., Any], h: float, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same by Python, one step after the other."""
+    """Compute the rollout in Python, step by step."""
     for k in range(n):
         qdd = robot.forward_dynamics(q, qd, tau(k, q, qd))
         after = qd + h * qdd
@@ -39,7 +39,7 @@ def stepped(
     ids=str,
 )
 def test_as_one_by_one(robot: chasles.Robot, method: str, count: int) -> None:
-    """Any number of states, forces for each state and step."""
+    """Rollouts agree for several numbers of states, with torques for each state and step."""
     q, qd = start(robot, count)
     tau = RNG.normal(size=(count, 20, robot.nv))
     got = robot.rollout(q, qd, tau, dt=1e-3, steps=20, every=6, integrator=method)
@@ -92,7 +92,7 @@ def test_leading_shapes_and_threads() -> None:
 
 
 def test_computed_torque_is_a_damped_spring() -> None:
-    """With kp = w^2 and kd = 2 w each freedom falls as (1 + w t) exp(-w t)."""
+    """Each coordinate decays as (1 + w t) exp(-w t) for kp = w^2 and kd = 2 w."""
     robot, w, t = puma560(), 8.0, 0.5
     control = ComputedTorque(w * w, 2.0 * w, np.zeros(6))
     got = robot.rollout(np.full(6, 0.4), np.zeros(6), control, dt=1e-3, steps=500, integrator="rk4")
@@ -107,7 +107,7 @@ def test_gravity_compensation_holds() -> None:
 
 
 def test_controllers_as_functions() -> None:
-    """A function of symbols, of PDControl's kind, with a driven target."""
+    """A traced function with a moving target and PDControl agree with single steps."""
     robot = planar(2)
     q, qd = start(robot, 4)
 
@@ -139,7 +139,10 @@ def test_controllers_as_functions() -> None:
 
 
 def test_a_step_is_compiled_once_for_controllers_that_are_equal() -> None:
-    """Gains in lists and arrays count by their values; functions that are written again are new."""
+    """Gains are compared by value, as lists or arrays.
+
+    Functions with equal code and equal values share a step.
+    """
     assert PDControl([1.0], np.ones(1), [[0.0]]) == PDControl(np.ones(1), [1.0], np.zeros((1, 1)))
     assert len({PDControl([1.0, 2.0], 0.1, np.zeros(k)) for k in (2, 2, 3)}) == 2
     robot, rest = planar(2), (False, None, 1e-3)
@@ -213,7 +216,7 @@ def test_every_method_is_known() -> None:
 
 @pytest.mark.parametrize("kind", [np.longdouble, np.float32, np.int64, int])
 def test_a_start_of_any_type_is_that_time(kind: Any) -> None:
-    """Times go to machine code as float64, whatever the start is."""
+    """Times are passed to compiled code as float64, for any type of `start`."""
     robot = planar(2)
 
     def push(t: Any, q: Any, qd: Any) -> Any:
@@ -230,7 +233,7 @@ def test_a_start_of_any_type_is_that_time(kind: Any) -> None:
 @pytest.mark.parametrize("steps", range(1, 6))
 @pytest.mark.parametrize("every", [1, 2, 5])
 def test_one_robot_moves_as_in_a_batch(steps, every):
-    """One robot's states change places with the results of a step; those of a batch stay."""
+    """A single robot's states are swapped with the results of a step; those of a batch are not."""
     robot, rng = chasles.robots.planar(3), np.random.default_rng(2)
     q, qd = rng.normal(size=(2, 2, 3))
     options = {"dt": 0.01, "steps": steps, "every": every}

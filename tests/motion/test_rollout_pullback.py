@@ -22,7 +22,7 @@ RNG = np.random.default_rng(11)
 
 
 def slope(f: Any, h: float = 1e-3) -> float:
-    """The derivative at 0, by two central differences (Richardson): an error of h^4."""
+    """Return the derivative at 0 by Richardson extrapolation, with an error of order h^4."""
 
     def central(h: float) -> float:
         return (f(h) - f(-h)) / (2.0 * h)
@@ -31,7 +31,7 @@ def slope(f: Any, h: float = 1e-3) -> float:
 
 
 def check_slope(robot: chasles.Robot, q: Any, qd: Any, tau: Any, **options: Any) -> None:
-    """The gradient of a random linear loss, along a random change of all that it depends on."""
+    """Check the gradient of a random linear loss along a random change of all inputs."""
     base = robot.rollout(q, qd, tau, **options)
     by_q, by_qd = RNG.normal(size=(2, *base.qd.shape))
     got = robot.rollout_pullback(q, qd, tau, covectors=(by_q, by_qd), **options)
@@ -56,7 +56,7 @@ def check_slope(robot: chasles.Robot, q: Any, qd: Any, tau: Any, **options: Any)
 
 FLOATING = tree(2, 4, floating=True)
 BALLS = tree(5, 10)
-"""With planar, spherical, prismatic, yaw-pitch-roll and sphere-in-cylinder joints."""
+"""Tree with planar, spherical, prismatic, yaw-pitch-roll and sphere-in-cylinder joints."""
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_finite_differences_on_other_joints() -> None:
 
 
 def tangent(robot: chasles.Robot, q: np.ndarray) -> np.ndarray:
-    """Steps from rates of the numbers of q: (nv, nq), where only the base may be free."""
+    """Return the map (nv, nq) from rates of q to tangent steps; only the base may be free."""
     if robot.nq == robot.nv:
         return np.eye(robot.nv)
     out = np.zeros((robot.nv, robot.nq))
@@ -89,7 +89,7 @@ def tangent(robot: chasles.Robot, q: np.ndarray) -> np.ndarray:
 
 
 def moved(robot: chasles.Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """integrate(q, v), and its derivatives by a step before it and by v, as steps after it."""
+    """Return integrate(q, v), and its derivatives by tangent steps at q and by v."""
     there = robot.integrate(q, v)
     back = tangent(robot, there)
     by_q, by_v = robot.derivatives("integrate", q, v)
@@ -97,7 +97,7 @@ def moved(robot: chasles.Robot, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray,
 
 
 def accelerated(robot: chasles.Robot, q: Any, qd: Any, tau: Any) -> tuple[np.ndarray, np.ndarray]:
-    """qdd, and its derivatives by q, qd and tau side by side."""
+    """Return qdd, and its derivatives by q, qd and tau in one matrix."""
     slopes = robot.derivatives("forward_dynamics", q, qd, tau)
     return robot.forward_dynamics(q, qd, tau), np.hstack(slopes)
 
@@ -105,7 +105,7 @@ def accelerated(robot: chasles.Robot, q: Any, qd: Any, tau: Any) -> tuple[np.nda
 def one_step(
     robot: chasles.Robot, method: str, q: Any, qd: Any, tau: Any, h: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A step, and its Jacobian (2 nv, 3 nv) by q, qd and tau."""
+    """Return the state after a step, and its Jacobian (2 nv, 3 nv) by q, qd and tau."""
     n = robot.nv
     by_q, by_qd, _ = np.eye(3 * n).reshape(3, n, 3 * n)
     qdd, J = accelerated(robot, q, qd, tau)
@@ -118,7 +118,7 @@ def one_step(
 def one_step_of_fourth_order(
     robot: chasles.Robot, q: Any, qd: Any, tau: Any, h: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same by Runge and Kutta's method, for robots whose positions add."""
+    """Return the state and Jacobian of a Runge-Kutta step, for robots whose positions add."""
     n = robot.nv
     unit = np.eye(3 * n)
     x, dx = np.concatenate([q, qd]), unit[: 2 * n]
@@ -174,7 +174,7 @@ def test_product_of_step_jacobians(robot: chasles.Robot, method: str) -> None:
 
 
 def test_a_mass_on_a_rail() -> None:
-    """x = x0 + n h v0 + sum over k of (n - k) h^2 f_k / m by semi-implicit Euler."""
+    """Semi-implicit Euler gives x = x0 + n h v0 + sum over k of (n - k) h^2 f_k / m."""
     mass, h, n = 2.5, 0.01, 37
     slide = JointData("slide", "prismatic", None, "box", axis=Vector.of(1.0, 0.0, 0.0))
     rail = chasles.Robot(Description("rail", (body(mass, (1.0, 1.0, 1.0), "box"),), (slide,)))
@@ -192,7 +192,7 @@ def test_a_mass_on_a_rail() -> None:
 
 @pytest.mark.parametrize("robot", [puma560(), FLOATING], ids=["puma560", "floating"])
 def test_energy_has_the_same_gradient_at_both_ends(robot: chasles.Robot) -> None:
-    """Of a free motion the energy is the same at all times, so its gradient by the start is too."""
+    """Energy is constant, so its gradient at the end, pulled back, is its gradient at the start."""
     q, qd, _ = state(robot, 5)
     tau = np.zeros((400, robot.nv))
 
@@ -213,7 +213,7 @@ def test_energy_has_the_same_gradient_at_both_ends(robot: chasles.Robot) -> None
 
 @pytest.mark.parametrize("method", STEPS)
 def test_a_ball_that_rolls_on_soft_ground(method: str) -> None:
-    """Through the forces and the states of the surface; it stays in touch."""
+    """Gradients include contact forces and surface states; the ball stays in contact."""
     robot, ground = ball(2.0, 0.3), contact.SoftSurface(4000.0, 40.0)
     law = contact.SoftContact(ground, contact.SoftFriction(0.5, 2e4, 60.0))
     pair = contact.Pair(contact.Sphere("body", 0.3), contact.Plane(), law)
@@ -253,7 +253,7 @@ def spring(t: Any, q: Any, qd: Any, p: Any) -> list[Any]:
 
 @pytest.mark.parametrize("method", STEPS)
 def test_parameters(method: str) -> None:
-    """One set for all, and one for each member of the batch."""
+    """Parameters are shared by the batch, or each member has its own."""
     robot = planar(2)
     q, qd, _ = state(robot, 6, 4)
     shared = np.array([12.0, 1.5, 2.0])
@@ -299,7 +299,7 @@ def test_controllers_without_parameters() -> None:
 
 
 def test_training_finds_the_gains() -> None:
-    """Gains that gave a motion are found again from it by Newton's method on its residuals."""
+    """Newton's method on the residuals of a motion recovers the gains that produced it."""
     robot, truth = planar(2), np.array([30.0, 4.0, 1.0])
     q, qd = np.array([0.4, -0.2]), np.zeros(2)
     options: dict[str, Any] = {"dt": 5e-3, "steps": 100, "every": 10}
@@ -323,7 +323,7 @@ def test_training_finds_the_gains() -> None:
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 9, 10, 16, 17, 50])
 def test_any_number_of_steps_and_records(steps: int) -> None:
-    """What is kept only says where weights may be: the gradient is that of all steps kept."""
+    """Stored states determine only where weights apply, and do not change the gradient."""
     robot = planar(2)
     q, qd, _ = state(robot, 8)
     tau = RNG.normal(size=(steps, 2))
@@ -370,7 +370,7 @@ def test_leading_shapes_and_threads() -> None:
 
 
 def test_memory_grows_as_the_square_root() -> None:
-    """Four times the steps take twice the memory, beside the times themselves."""
+    """Four times as many steps need twice the memory, in addition to the times themselves."""
     robot = puma560()
     q, qd, _ = state(robot, 10, 64)
     covectors = np.zeros((2, 6)), None
@@ -390,7 +390,7 @@ def test_memory_grows_as_the_square_root() -> None:
     assert few < 4 * 64 * 12 * 8 * math.isqrt(2500)
 
 
-# At the door -------------------------------------------------------------------------------------
+# Invalid input -----------------------------------------------------------------------------------
 
 
 def test_bad_input() -> None:

@@ -1,4 +1,4 @@
-"""The door of `chasles.simulate`: times, shapes, what it keeps, and every wrong argument."""
+"""Arguments of `chasles.simulate`: times, shapes, stored states, and each invalid argument."""
 
 import itertools
 from functools import cache
@@ -75,7 +75,7 @@ def test_forces_constant_or_by_function() -> None:
 
 
 def test_controllers_of_rollouts_are_forces_too() -> None:
-    """The same motion as in machine code, and a batch of it; with loops as `computed_torque`."""
+    """Controllers give the motion of `rollout`, or of `computed_torque` for closed loops."""
     robot = chasles.robots.puma560()
     q = np.stack([robot.random(seed=k) for k in range(2)])
     hold = ComputedTorque(50.0, 10.0, q[0] + 0.1)
@@ -115,7 +115,7 @@ def test_a_bar_is_shown_only_when_asked_for(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize("options", [{}, {"integrator": "variational"}, {"limits": True}])
 def test_nothing_is_asked_of_the_robot(options: dict[str, Any]) -> None:
-    """Its mechanism alone moves the same: calls go down the layers."""
+    """`simulate` uses only the model and the mechanism of a robot."""
     robots = [chasles.robots.puma560()] + ([] if options else [BARS])
     for robot in robots:
         bare: Any = SimpleNamespace(model=robot.model, mechanism=robot.mechanism)
@@ -129,7 +129,7 @@ def test_nothing_is_asked_of_the_robot(options: dict[str, Any]) -> None:
 
 
 def rattling() -> Any:
-    """A force that changes its sign whenever it is asked for."""
+    """Return a force that changes its sign at each call."""
     sign = itertools.cycle([1e9, -1e9])
     return lambda t, q, qd: 0.0 * qd + next(sign)
 

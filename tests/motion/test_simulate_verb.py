@@ -1,4 +1,4 @@
-"""`Robot.simulate`: compiled where it can be, the same numbers as its aliases, parts, groups."""
+"""`Robot.simulate`: compilation, equality with its aliases, motions in parts, option groups."""
 
 import copy
 import dataclasses
@@ -52,7 +52,7 @@ def test_compiled_is_the_rollout_bit_for_bit(integrator: str, control: Any) -> N
 @pytest.mark.parametrize("integrator", ["semi-implicit", "euler", "heun2", "heun3", "rk4"])
 @pytest.mark.parametrize("control", [None, HOLD, ComputedTorque(50.0, 10.0, np.zeros(6)), spring])
 def test_both_drivers_take_the_same_steps(integrator: str, control: Any) -> None:
-    """One integrator, on symbols and on arrays: they differ by rounding."""
+    """Both drivers use one integrator, on symbols and on arrays, and differ only by rounding."""
     fast, slow = (
         ARM.simulate(Q, QD, duration=0.03, integrator=integrator, control=control, compiled=choice)
         for choice in (True, False)
@@ -71,7 +71,7 @@ def noisy(t: float, q: Any, qd: Any) -> Any:
 
 
 class Integral:
-    """A controller with a memory."""
+    """Controller with an internal state."""
 
     def __init__(self) -> None:
         self.sum: Any = 0.0
@@ -82,7 +82,7 @@ class Integral:
 
 
 def integral() -> Callable[..., Any]:
-    """The same as a function."""
+    """Return an equal controller as a function."""
     total: Any = 0.0
 
     def law(t: float, q: Any, qd: Any) -> Any:
@@ -94,7 +94,7 @@ def integral() -> Callable[..., Any]:
 
 
 def test_controllers_that_remember_are_called() -> None:
-    """And as often as the steps ask: trying to trace them leaves nothing behind."""
+    """An attempt to trace a controller changes neither its internal state nor its calls."""
     right = go(control=Integral(), compiled=False)
     for law in (Integral(), integral()):
         run = go(control=law)
@@ -144,7 +144,7 @@ def test_reasons_speak_of_no_other_function() -> None:
 
 
 def test_the_signature_shows_every_option() -> None:
-    """`help` and editors see them, with the defaults that hold."""
+    """`help` and editors show all options with their defaults."""
     shown = [inspect.signature(f) for f in (chasles.Robot.simulate, chasles.simulate)]
     for signature in shown:
         names = signature.parameters
@@ -160,7 +160,7 @@ def test_the_signature_shows_every_option() -> None:
 
 
 def calls(run: Callable[[], Any]) -> int:
-    """How many functions of Python a call runs."""
+    """Return the number of Python functions that a call runs."""
     count = 0
 
     def profile(frame: Any, event: str, _: Any) -> None:
@@ -176,7 +176,7 @@ def calls(run: Callable[[], Any]) -> int:
 
 
 def test_the_verb_costs_little_more_than_the_rollout() -> None:
-    """A dozen microseconds, beside hundreds of a motion."""
+    """The overhead is at most 50 Python calls, which take about a dozen microseconds."""
     options: dict[str, Any] = {"dt": 1e-3, "steps": 5, "integrator": "rk4"}
     runs = [lambda f=f: f(Q[0], QD[0], **options) for f in (ARM.rollout, ARM.simulate)]
     for run in runs:
@@ -210,7 +210,7 @@ def test_steps_fill_the_duration() -> None:
 
 
 def test_torques_of_members_and_of_steps() -> None:
-    """(..., nv) is constant, and (..., steps, nv) has a row for each step."""
+    """Torques (..., nv) are constant, and torques (..., steps, nv) have a row for each step."""
     each = RNG.normal(size=(3, 6))
     run = ARM.simulate(Q, QD, duration=5e-3, tau=each)
     assert run.compiled
@@ -243,7 +243,7 @@ def test_parameters_of_a_controller() -> None:
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("part", [1, 3, 4, 7])
 def test_parts_are_the_whole(compiled: bool, part: int) -> None:
-    """Whatever the length of the parts, with states kept that fall between them."""
+    """Parts of any length give the whole motion, also if `every` does not divide them."""
     rows = RNG.normal(size=(20, 6)) if compiled else None
     options: dict[str, Any] = {"duration": 0.02, "every": 3, "compiled": compiled, "tau": rows}
     whole = ARM.simulate(Q[0], QD[0], **options)
@@ -284,7 +284,7 @@ def test_parts_on_soft_ground() -> None:
 
 
 def test_ends_belong_to_their_driver() -> None:
-    """A motion that began step by step goes on so."""
+    """A motion that began step by step continues step by step."""
     first = go(duration=0.01, steps=3, compiled=False)
     rest = go(duration=0.01, resume=first.end)
     assert rest.why == "resume: the interrupted motion was not compiled"
@@ -300,7 +300,7 @@ def test_ends_belong_to_their_driver() -> None:
 
 
 def test_options_in_groups() -> None:
-    """An option by itself counts more than its group."""
+    """A single option takes precedence over its group."""
     groups: dict[str, Any] = {
         "stepping": Stepping("semi-implicit", dt=1e-3), "output": Output(every=5),
         "loads": Loads(dissipation=True),
@@ -347,7 +347,7 @@ def test_controllers_are_replaced_by_old_and_new_names() -> None:
         assert dataclasses.replace(law, kp=3.0) == changed  # type: ignore[call-arg]
 
 
-# Functions of the user's --------------------------------------------------------------------------
+# User-defined functions ---------------------------------------------------------------------------
 
 TARGET = np.zeros(6)
 
@@ -370,7 +370,7 @@ def test_a_function_whose_module_changes_is_traced_again(monkeypatch: pytest.Mon
 
 
 class Accumulating:
-    """A controller that remembers, reached through a function."""
+    """Controller with an internal state, called through a function."""
 
     def __init__(self) -> None:
         self.sum, self.times = np.zeros(6), []
@@ -408,7 +408,7 @@ def test_functions_with_locks_and_unbound_cells_run() -> None:
 
 
 def test_what_a_function_uses_stays_the_users() -> None:
-    """Threads at once: nothing of the function's module is replaced."""
+    """Simulations in several threads replace nothing in the function's module."""
     arm, target = chasles.robots.puma560(), TARGET
     q, qd = np.zeros(6), np.zeros(6)
     with ThreadPoolExecutor(4) as pool:

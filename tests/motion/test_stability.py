@@ -1,4 +1,4 @@
-"""Explicit integrators refuse damping that their steps would amplify, and name a step size."""
+"""Explicit integrators reject damping that their steps would amplify, and suggest a step size."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ EXPLICIT = {"euler": 2.0, "semi-implicit": 2.0, "heun2": 2.0, "heun3": 2.513, "r
 
 @pytest.fixture(scope="module")
 def cart(tmp_path_factory):
-    """A mass of 0.5 kg on a damper of 100 N s/m: velocities decay at 200 1/s."""
+    """Mass of 0.5 kg on a damper of 100 N s/m, whose velocity decays at 200 1/s."""
     file = tmp_path_factory.mktemp("cart") / "cart.xml"
     file.write_text(
         "<mujoco><option gravity='0 0 0'/><worldbody><body name='cart'>"
@@ -24,7 +24,7 @@ def cart(tmp_path_factory):
 
 @pytest.mark.parametrize(("integrator", "limit"), EXPLICIT.items())
 def test_the_limit_is_where_steps_begin_to_amplify(cart, integrator, limit):
-    """Just below it, a velocity decays; just above it, the step is refused with that number."""
+    """A velocity decays just below the limit; just above it, an error states the limit."""
     options = {"steps": 2000, "dissipation": True, "integrator": integrator}
     run = cart.rollout([0.0], [1.0], dt=0.999 * limit / 200.0, **options)
     assert abs(run.qd[-1, 0]) < 0.5
@@ -42,7 +42,7 @@ def test_implicit_steps_take_any_damping(cart, integrator):
 
 
 def test_damping_of_controllers_counts():
-    """Two links: the rate is the largest eigenvalue of M^-1 D, above that of each joint alone."""
+    """The rate is the largest eigenvalue of M^-1 D, which exceeds the rates of single joints."""
     robot, q = chasles.robots.planar(2), np.array([0.3, 0.8])
     d = np.array([2.0, 5.0])
     rate = np.max(np.linalg.eigvals(np.linalg.solve(robot.mass_matrix(q), np.diag(d))).real)
@@ -54,7 +54,7 @@ def test_damping_of_controllers_counts():
 
 
 def test_the_check_is_not_repeated_for_the_same_state(monkeypatch):
-    """It is made again for another state, step size or controller, and after an error."""
+    """The check is repeated for another state, step size or controller, and after an error."""
     robot, q = chasles.robots.planar(2), np.array([0.3, 0.8])
     rows = []
     inverse = np.linalg.inv
@@ -77,7 +77,7 @@ def test_the_check_is_not_repeated_for_the_same_state(monkeypatch):
 
 
 def test_damping_is_checked_without_tracing(monkeypatch):
-    """A check that traced the mass matrix anew took longer than the motion."""
+    """The check does not trace the mass matrix again, which took longer than the motion."""
     arm, law = chasles.robots.planar(3), PDControl(50.0, 1.0, 0.0)
     arm.rollout([0.1, 0.2, 0.3], [0.0] * 3, control=law, dt=1e-4, steps=2)
     monkeypatch.setattr("chasles.functions.tracing.trace", None)

@@ -1,7 +1,7 @@
-"""Robots of files that land and stand under PD control, in steps of 2 and 5 ms.
+"""Robots from files land and stand under PD control, in steps of 2 and 5 ms.
 
-Each is dropped from 5 cm and stands for 10 s. Gains of the ankles are above m g h, the moment by
-radian at which gravity tips the robot over.
+Each robot is dropped from 5 cm and stands for 10 s. The stiffness of the ankles exceeds m g h, the
+moment per radian with which gravity tips the robot over.
 """
 
 import itertools
@@ -22,7 +22,7 @@ HEIGHT = 0.05
 
 @dataclass(frozen=True)
 class Robot:
-    """A file of a package, its feet, a posture by parts of joint names, and gains."""
+    """File of a package, feet, posture by patterns of joint names, and gains."""
 
     file: str
     feet: tuple
@@ -88,7 +88,7 @@ def loaded(name):
 
 
 def posed(robot, row):
-    """The posture, with the lowest point of the feet at the height of the fall."""
+    """Return the posture with the lowest point of the feet at the drop height."""
     q = robot.neutral()
     for part, value in row.posture.items():
         for joint in robot.joints:
@@ -125,15 +125,16 @@ def test_robots_land_and_stand(name, dt):
     drift = np.abs(run.q[half:] - run.q[half])
     assert run.compiled
     assert run.q[-1, 6] > 0.7 * (q[6] - HEIGHT)
-    # A foot that sticks creeps at the load's impulse in a step, divided by friction's stiffness.
+    # A sticking foot creeps at the load's impulse per step divided by the stiffness of friction.
     assert drift[:, 4:7].max() < 1e-3 * dt / 0.002
     assert 2.0 * drift[:, 1:4].max() < np.radians(0.1)
     assert -run.touching.gaps.min() < 1e-3
-    weight = 9.81 * robot.mass_matrix(q)[3, 3]  # along the base, of all bodies
+    weight = 9.81 * robot.mass_matrix(q)[3, 3]  # total mass
     assert run.touching.forces[-1, :, 2].sum() == pytest.approx(weight, rel=1e-3)
     assert run.excess <= 1e-6 * abs(run.work)
-    # A step whose bound of friction had to be fixed counts as unsolved: its impulses satisfy that
-    # bound to the same residual, and Coulomb's law at the end of the step only roughly.
+    # A step whose friction bounds had to be fixed counts as unsolved. Its impulses satisfy the
+    # fixed bounds to the same residual, but Coulomb's law at the end of the step only
+    # approximately.
     assert run.unsolved <= 0.001 * len(run.t)
 
 
@@ -141,12 +142,12 @@ def test_a_humanoid_without_ankles_falls_and_rests_without_jitter():
     gymnasium = pytest.importorskip("gymnasium")
     folder = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the file says beyond the motion
+        warnings.simplefilter("ignore")  # notes on the file
         robot = chasles.load(folder / "humanoid.xml")
         run = robot.simulate(
             robot.neutral(), np.zeros(robot.nv), duration=11.0, dt=0.002, contacts="file"
         )
-    late = run.t > 10.0  # an arm slides off until then, on shapes of its own without friction
+    late = run.t > 10.0  # until then, an arm slides on the robot's frictionless shapes
     assert run.q[-1, 6] < 0.5
     assert np.abs(run.qd[late]).max() < 1e-3
     assert np.abs(np.diff(run.qd[late], axis=0)).max() < 1e-6

@@ -1,4 +1,4 @@
-"""Limits and dry friction of tendons, and limits of ball joints: closed forms, and MuJoCo's."""
+"""Limits of tendons and ball joints, and dry friction of tendons: closed forms and MuJoCo."""
 
 from pathlib import Path
 
@@ -49,19 +49,19 @@ ROD = """
 
 
 def loaded(folder: Path, text: str) -> chasles.Robot:
-    """The robot of a text, read without warnings."""
+    """Load the robot of an MJCF text."""
     path = folder / "robot.xml"
     path.write_text(text)
     return chasles.load(path)
 
 
 def held(tension: float) -> np.ndarray:
-    """Accelerations of both weights under a force along their sum."""
+    """Return the accelerations of both weights under a tension of the tendon."""
     return np.array([tension / 1.0, 0.5 * tension / 2.0]) - G
 
 
 TENSION = 1.5 * G / (1.0 + 0.125)
-"""The force at which the sum x + y/2 of falling weights does not accelerate."""
+"""Tension (N) at which the sum x + y/2 of falling weights does not accelerate."""
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_dry_friction_of_a_tendon_slows_it_or_holds_it(tmp_path: Path, friction:
     options = {"integrator": "time-stepping", "dissipation": True}
     run = robot.simulate([0.0, 0.0], [0.0, 0.0], duration=0.5, dt=1e-3, **options)
     slopes = run.qd[-1] / run.t[-1]
-    # The compliance of dry friction lets a held tendon creep by a part of 1e-3 at most.
+    # The compliance of dry friction allows a relative creep of at most 1e-3.
     assert slopes == pytest.approx(held(min(friction, TENSION)), rel=2e-3)
 
 
@@ -125,12 +125,15 @@ def test_a_ball_joint_stops_at_its_angle(tmp_path: Path, turned: float) -> None:
         angle = 2.0 * np.arccos(np.minimum(np.abs(run.q[:, 0]), 1.0))
         assert angle.max() <= 0.8 + 5e-4
         assert angle[-1] == pytest.approx(0.8, abs=5e-4)
-    # At the limit the rod still swings about its own axis and sideways: energy is lost only there.
+    # At the limit, the rod still rotates about its own axis and sideways.
     assert np.linalg.norm(run.qd[-1]) > 0.0
 
 
 def test_a_ball_joint_at_its_limit_moves_on_the_cone(tmp_path: Path) -> None:
-    """A rod that slides along its cone keeps its energy: the derivative of its direction counts."""
+    """A rod that slides along its cone keeps its energy.
+
+    This requires the derivative of the limit's direction.
+    """
     robot = loaded(tmp_path, ROD.format(0.8)).with_gravity([0.0, 0.0, 0.0])
     q = np.array([np.cos(0.4), np.sin(0.4), 0.0, 0.0])
     run = robot.simulate(q, [0.0, 1.0, 0.5], duration=1.0, dt=1e-3, limits=True)
@@ -141,7 +144,7 @@ def test_a_ball_joint_at_its_limit_moves_on_the_cone(tmp_path: Path) -> None:
 
 
 def test_limits_are_the_stiff_limit_of_mujoco(tmp_path: Path) -> None:
-    """MuJoCo's soft limit with a short time constant and a high impedance is the same motion."""
+    """MuJoCo's soft limit with a short time constant and high impedance gives the same motion."""
     soft = 'solreflimit="0.0004 1" solimplimit="0.9999 0.9999 0.001"'
     text = WEIGHTS.format(TIED.replace("limited", f"{soft} limited"))
     robot = loaded(tmp_path, text)

@@ -1,4 +1,4 @@
-"""Motions of PyTorch and JAX arrays: NumPy's numbers, gradients by differences, compositions."""
+"""Motions of PyTorch and JAX arrays agree with NumPy, and their gradients with differences."""
 
 from pathlib import Path
 from typing import Any
@@ -119,7 +119,7 @@ def _ball(folder: Path) -> Path:
 
 
 def test_time_steps_with_contact_of_tensors_are_differentiable(tmp_path: Path) -> None:
-    """The way of a ball without friction grows by the time per unit of speed."""
+    """The derivative of a frictionless ball's distance by its speed is the duration."""
     robot = chasles.load(_ball(tmp_path))
     pair = contact.Pair(contact.Sphere("ball", 0.1), contact.Plane(), contact.Rigid(0.0))
     q = torch.tensor([1.0, 0, 0, 0, 0, 0, 0.1], dtype=torch.float64)
@@ -131,7 +131,7 @@ def test_time_steps_with_contact_of_tensors_are_differentiable(tmp_path: Path) -
 
 
 def test_closed_loops_choose_their_coordinates_when_the_motion_is_computed() -> None:
-    """Under `jit`, q is a symbol, from which no coordinates can be chosen."""
+    """Coordinates are chosen when the motion is computed, since q is a tracer under `jit`."""
     robot = chasles.robots.four_bar()
     q, qd = robot.assemble([0.6], robot.neutral()), np.zeros(3)
     run = {"dt": 2e-3, "steps": 20, "every": 20, "integrator": "time-stepping"}
@@ -151,7 +151,10 @@ def test_closed_loops_choose_their_coordinates_when_the_motion_is_computed() -> 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "time-stepping"])
 def test_model_parameters_are_arrays_of_their_library(integrator: str) -> None:
-    """Masses of a batch and one gravity for all; differences, NumPy's gradients, and JAX."""
+    """Masses differ within a batch, and gravity is shared.
+
+    Gradients agree with differences, NumPy and JAX.
+    """
     q, qd, mass = RNG.normal(size=(3, 2)), RNG.normal(size=2), np.array([0.5, 1.0, 2.0])
     gravity, run = np.array([0.0, -9.81, 0.3]), {**RUN, "integrator": integrator}
 

@@ -1,4 +1,4 @@
-"""Long chains assembled by halves: articulated bodies, depth, and what it costs."""
+"""Long chains assembled by halves: accuracy, number of steps, and operation counts."""
 
 import math
 from dataclasses import replace
@@ -20,7 +20,7 @@ def states(n: int, lead: tuple[int, ...] = ()) -> np.ndarray:
 
 
 def mixed(n: int) -> chasles.Robot:
-    """Every third joint slides, and all have armature."""
+    """Return a chain in which every third joint is prismatic and every second has armature."""
     given = chasles.robots.general_chain(n).model.source
     joints = [
         replace(j, kind="prismatic" if k % 3 == 2 else j.kind, armature=0.1 * (k % 2))
@@ -44,7 +44,7 @@ def test_arms_of_the_library() -> None:
 
 
 def test_forces_that_hold_it_still() -> None:
-    """Statics: torques against gravity leave a chain of 200 joints at rest."""
+    """Gravity torques keep a chain of 200 joints at rest."""
     robot = chasles.robots.general_chain(200)
     q = 0.1 * states(200)[0]
     tau, still = robot.gravity_forces(q), np.zeros(200)
@@ -55,7 +55,7 @@ def test_forces_that_hold_it_still() -> None:
 
 @pytest.mark.parametrize("n", [7, 8, 100])
 def test_batches_grow_with_the_logarithm(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Levels of a prefix sum of n steps, and of n + 1 pieces joined and taken apart."""
+    """Kernel calls grow with log2 n: prefix sums of n steps, and a tree of n + 1 pieces."""
     calls, real = [], handles.kernel
     monkeypatch.setattr(handles, "kernel", lambda a: (calls.append(a.__name__), real(a))[1])
     Chain(chasles.robots.general_chain(n)).forward_dynamics(*states(n))
@@ -76,7 +76,10 @@ def test_a_state_has_the_same_bits_alone_and_on_threads() -> None:
 
 
 def test_work_that_processors_must_share() -> None:
-    """It takes eight to ten times the operations of articulated bodies, so as many processors."""
+    """The method needs 8 to 10 times the operations of articulated bodies.
+
+    At least as many processors are needed for a speedup.
+    """
     n = 64
     work = {a.__name__: traced(a).count.multiplications for a in ALGORITHMS}
     total = n * (sum(work.values()) + work["composed"] * (math.log2(n) - 1))
@@ -88,7 +91,7 @@ def test_work_that_processors_must_share() -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: a.__name__)
 def test_programs_are_kernels_of_a_gpu(algorithm) -> None:
-    """NVIDIA's compiler takes each of them: on a GPU a row is a thread."""
+    """NVIDIA's compiler accepts each program as a kernel with one row per thread."""
     try:
         made = driver.compile(source(traced(algorithm), "float64", "rows", block=64).text, "sm_90")
     except chasles.errors.ChaslesError as error:

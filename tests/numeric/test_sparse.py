@@ -1,4 +1,7 @@
-"""Sparse factors of any H with its parents, against dense factors and the costs of table 6.6."""
+"""Sparse factors of a matrix H with the pattern of a tree (Featherstone 2008, chapter 6).
+
+Expected values are dense factors and the operation counts of table 6.6.
+"""
 
 from typing import Any, ClassVar
 
@@ -14,14 +17,14 @@ CHAIN, STAR = (-1, 0, 1, 2, 3), (-1, -1, -1)
 
 
 def random_tree(n: int, seed: int) -> tuple[int, ...]:
-    """Any parents: some deep, some wide, some with several roots."""
+    """Return random parents of n nodes, in deep or wide trees or several trees."""
     rng = np.random.default_rng(seed)
     reach = int(rng.integers(1, n + 1))
     return tuple(int(rng.integers(max(-1, i - reach), i)) for i in range(n))
 
 
 def random_matrix(parents: tuple[int, ...], seed: int, lead: tuple[int, ...] = ()) -> np.ndarray:
-    """A positive definite H of a tree, as a sum over bodies of J' J with J of their ancestors."""
+    """Return a positive definite H of a tree: the sum of J' J, with J of a body's ancestors."""
     rng, n = np.random.default_rng(seed), len(parents)
     H = np.zeros((*lead, n, n))
     for i in range(n):
@@ -38,7 +41,7 @@ TREES = [CHAIN, STAR, (), (-1,), *(random_tree(n, n) for n in (2, 7, 13, 30))]
 
 @pytest.mark.parametrize("parents", TREES, ids=str)
 def test_factors_are_those_of_dense_matrices_without_fill_in(parents: tuple[int, ...]) -> None:
-    """Numpy's Cholesky factor of H with rows and columns reversed is L', reversed."""
+    """L' is the reversed Cholesky factor of the reversed H, and has no fill-in."""
     H, n = random_matrix(parents, 3), len(parents)
     L = sparse.factor_ltl(H, parents)
     close(L, np.linalg.cholesky(H[::-1, ::-1])[::-1, ::-1].T, 1e-9)
@@ -74,11 +77,11 @@ def test_products_and_solutions(lead: tuple[int, ...]) -> None:
     solved = np.linalg.solve(H, wide[..., None])[..., 0]
     close(sparse.solve_ltl(L, x, parents), solved, 1e-8)
     close(sparse.solve_ltdl(unit, D, x, parents), solved, 1e-8)
-    assert np.array_equal(H, random_matrix(parents, 6, lead))  # nothing is changed in place
+    assert np.array_equal(H, random_matrix(parents, 6, lead))  # inputs are unchanged
 
 
 def test_the_upper_triangle_is_never_read() -> None:
-    """Table 6.3: it may hold anything."""
+    """The entries of the upper triangle do not matter (table 6.3)."""
     parents = random_tree(9, 8)
     H, n = random_matrix(parents, 9), 9
     L, (_, D) = sparse.factor_ltl(H, parents), sparse.factor_ltdl(H, parents)
@@ -91,7 +94,7 @@ def test_the_upper_triangle_is_never_read() -> None:
 
 
 class Counting(np.ndarray):
-    """An array that counts the entries of the results of each operation on it."""
+    """An array that counts the entries of results by operation."""
 
     counts: ClassVar[dict[str, int]] = {}
 
@@ -109,7 +112,7 @@ class Counting(np.ndarray):
 def test_factors_cost_what_table_6_6_says(
     parents: tuple[int, ...], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Operations on numbers are counted as they run."""
+    """Scalar operations, counted at run time, agree with table 6.6."""
     given = sparse._matrix
 
     def counting(*arguments: Any) -> Any:
@@ -129,7 +132,7 @@ def test_factors_cost_what_table_6_6_says(
 
 @pytest.mark.parametrize("parents", TREES, ids=str)
 def test_numbers_of_a_tree(parents: tuple[int, ...]) -> None:
-    """Eq 6.26 and 6.27, from the pattern alone."""
+    """Operation counts agree with Eq 6.26 and 6.27, evaluated from the pattern."""
     counts, mask = sparse.operations(parents), sparse.pattern(parents)
     d = np.count_nonzero(np.tril(mask), axis=1)
     assert np.sum(d - 1) == counts.D1
@@ -138,14 +141,17 @@ def test_numbers_of_a_tree(parents: tuple[int, ...]) -> None:
 
 
 def test_chains_have_the_numbers_of_a_dense_matrix() -> None:
-    """Eq 6.28: D1 = (n^2 - n) / 2 and D2 = (n^3 - n) / 6."""
+    """Counts of a chain are those of a dense matrix (Eq 6.28).
+
+    D1 is (n^2 - n) / 2 and D2 is (n^3 - n) / 6.
+    """
     for n in (1, 2, 5, 12):
         counts = sparse.operations(range(-1, n - 1))
         assert counts == (n, (n * n - n) // 2, (n**3 - n) // 6)
 
 
 def test_expanded_parents() -> None:
-    """Table 6.4: joints of several freedoms are chains, those of none are passed over."""
+    """Joints with several coordinates become chains; fixed joints are skipped (table 6.4)."""
     assert sparse.expanded_parents([-1, 0, 0, 2], [6, 1, 0, 2]) == (-1, 0, 1, 2, 3, 4, 5, 5, 7)
     robot = chasles.robots.quadruped()
     bodies = robot.model.bodies

@@ -1,4 +1,4 @@
-"""Subspaces of motions and forces: what is asked of them does not depend on the basis."""
+"""Subspaces of motions and forces: results do not depend on the choice of basis."""
 
 import numpy as np
 import pytest
@@ -36,13 +36,13 @@ def random_inertia() -> np.ndarray:
 
 
 def mixed(S: np.ndarray) -> np.ndarray:
-    """Another basis of the same subspace."""
+    """Return another basis of the same subspace."""
     return S @ (RNG.normal(size=(S.shape[1],) * 2) + 3.0 * np.eye(S.shape[1]))
 
 
 @pytest.mark.parametrize("kind", LOOP_JOINTS)
 def test_joints(kind: str) -> None:
-    """T of every joint is the complement of its S, and T_a' S = 1 completes the pair."""
+    """T of every joint is the orthogonal complement of its S, and T_a' S = 1."""
     make, none = LOOP_JOINTS[kind], Vector.zero(LOOP_JOINTS[kind].nv)
     extra = (0.2,) if make is Helical else ()
     joint = make(Transform.identity(), none, none, none, *extra)
@@ -85,7 +85,10 @@ def test_sums_that_are_not_direct() -> None:
 
 
 def test_a_force_has_two_parts() -> None:
-    """Example 3.1: one causes the motion that both cause, the other none; whatever the basis."""
+    """A force splits into a part that causes all motion and one that causes none (example 3.1).
+
+    The split does not depend on the basis.
+    """
     I, S, f = random_inertia(), RNG.normal(size=(6, 2)), RNG.normal(size=6)
     f_a, f_c = split_force(I, S, f)
     close(f_a + f_c, f, 1e-15)
@@ -100,7 +103,7 @@ def test_a_force_has_two_parts() -> None:
 
 @pytest.mark.parametrize("m", [0, 1, 3, 6])
 def test_one_body_three_ways(m: int) -> None:
-    """Section 3.6: S, T and generalized coordinates; range and rank of Phi are those of S."""
+    """Results agree for S, T and generalized coordinates; Phi has the range of S (section 3.6)."""
     I, S = random_inertia(), np.linalg.qr(RNG.normal(size=(6, m)))[0]
     S = S @ (np.eye(m) + 0.5 * np.tri(m, k=-1))  # neither orthonormal nor nearly dependent
     f, p, c = RNG.normal(size=(3, 6))
@@ -132,7 +135,10 @@ def test_bad_shapes() -> None:
 
 
 def test_collected_bodies_that_are_welded_are_one_body() -> None:
-    """[H T; T' 0] of two free bodies with equal accelerations: (I1 + I2) a = f1 + f2 - p1 - p2."""
+    """Two welded bodies have equal accelerations: (I1 + I2) a = f1 + f2 - p1 - p2.
+
+    The system is [H T; T' 0].
+    """
     I, p, f = [random_inertia() for _ in range(2)], RNG.normal(size=(2, 6)), RNG.normal(size=(2, 6))
     H, C = collect((I[0], p[0]), (I[1], p[1]))
     T = np.vstack([np.eye(6), -np.eye(6)])
@@ -143,7 +149,7 @@ def test_collected_bodies_that_are_welded_are_one_body() -> None:
 
 
 def test_collected_robots_move_as_they_do_alone() -> None:
-    """Two robots and a free body, for three states at once."""
+    """Two robots and a free body, collected in one system, move as they do alone, in a batch."""
     robots = chasles.robots.planar(2), chasles.robots.stanford_arm()
     q = [robot.random(1, size=3) for robot in robots]
     rates = [RNG.normal(size=(3, robot.nv)) for robot in robots]

@@ -1,6 +1,6 @@
-"""Robots beside other libraries: they agree, and a planted difference is found with its cause.
+"""Robots agree with other libraries, and an introduced difference is found with its cause.
 
-Placements, inertias and matrices come from the other library's own reader and algorithms.
+Placements, inertias and matrices are computed by the other library from its own reading of files.
 """
 
 import ast
@@ -69,7 +69,7 @@ PLAIN = {
 
 @pytest.fixture
 def written(tmp_path: Path):
-    """A file of the arm with some of its numbers changed."""
+    """Return a function that writes a file of the arm with some values changed."""
 
     def write(name: str, **changes: object) -> Path:
         path = tmp_path / f"{name}.urdf"
@@ -98,7 +98,7 @@ def without_armature(robot: chasles.Robot) -> chasles.Robot:
 @pytest.mark.parametrize("name", ["puma560", "quadruped"])
 @pytest.mark.parametrize("armature", [True, False])
 def test_built_in_robots_agree(library: str, name: str, armature: bool) -> None:
-    """Written for the other library (with armature as MJCF), with and without a floating base."""
+    """Robots agree, fixed or floating; those with armature are passed to the library as MJCF."""
     robot = getattr(chasles.robots, name)()
     found = chasles.compare(robot if armature else without_armature(robot), library)
     assert found.ok, found
@@ -110,7 +110,7 @@ def test_built_in_robots_agree(library: str, name: str, armature: bool) -> None:
 @needs_drake
 @pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml"])
 def test_drake_reads_each_of_its_formats(suffix: str, tmp_path: Path) -> None:
-    """A floating robot with a link fixed to it."""
+    """A floating robot with a fixed link agrees in every format."""
     robot, path = without_armature(chasles.robots.quadruped()), tmp_path / f"robot{suffix}"
     chasles.save(robot, path)
     found = chasles.compare(chasles.load(path), "drake", path)
@@ -120,7 +120,7 @@ def test_drake_reads_each_of_its_formats(suffix: str, tmp_path: Path) -> None:
 
 @needs_drake
 def test_real_robots_agree_with_drake() -> None:
-    """Held and floating; the hand's fingers follow one another here unless asked not to."""
+    """Robots agree, fixed or floating; mimic joints, independent in Drake, are reported."""
     for name, floating in (("panda", False), ("solo12", True)):
         path = registry.find(name)
         robot = chasles.load(path, floating=floating, mimic=False, snap=False)
@@ -131,7 +131,7 @@ def test_real_robots_agree_with_drake() -> None:
 
 
 def held_rods() -> chasles.Robot:
-    """Three rods whose end is held at a point."""
+    """Return three rods whose end is held at a point."""
     point, tip = (Transform(Rotation(), Vector.of(x, 0.0, 0.0)) for x in (2.0, 1.0))
     pin = LoopData("pin", "spherical", None, "link3", point, child_pose=tip)
     return chasles.robots.planar(3).with_loops(pin)
@@ -139,17 +139,17 @@ def held_rods() -> chasles.Robot:
 
 @pytest.mark.parametrize("library", EACH)
 def test_loops_close(library: str) -> None:
-    """Only MuJoCo says how far its loops are from closed."""
+    """Closed loops agree; only MuJoCo reports the residuals of loops."""
     found = chasles.compare(held_rods(), library)
     assert found.ok, found
     assert ("loops" in dict(found.terms)) == (library == "mujoco")
 
 
-# Planted differences ---------------------------------------------------------------------------
+# Introduced differences ------------------------------------------------------------------------
 
 
 def test_armature(written, tmp_path: Path) -> None:
-    """An MJCF with armature against its URDF twin."""
+    """An MJCF file with armature differs from the URDF file of the same arm."""
     plain = written("plain")
     source = chasles.load(plain).model.source
     joints = tuple(replace(j, armature=0.25) if j.name == "elbow" else j for j in source.joints)
@@ -182,7 +182,7 @@ def test_joint_order(written) -> None:
 
 
 def test_frame(written) -> None:
-    """The frame of a link moved along its axis, with all that is in it left where it was."""
+    """The frame of a link is moved along the joint's axis, while its contents stay in place."""
     moved = written("moved", shift=0.3, back=-0.3, center=-0.3)
     found = chasles.compare(chasles.load(written("plain")), "pinocchio", moved)
     assert cause(found) == "frame"
@@ -190,7 +190,7 @@ def test_frame(written) -> None:
 
 
 def test_axis(written) -> None:
-    """The cause follows from two states, also if the terms are compared at those of a motion."""
+    """The cause is found from two states, also if other states from a motion file are compared."""
     robot, turned = chasles.load(written("plain")), written("turned", axis="0 -1 0")
     motion = turned.with_suffix(".csv")
     motion.write_text("t,shoulder.q,elbow.q,wrist.q\n0,0.1,0.2,0.3\n1,0.5,0.6,0.7\n")
@@ -220,7 +220,7 @@ def test_gravity(written, library: str) -> None:
 
 
 def test_forces_that_are_left_out(tmp_path: Path) -> None:
-    """Drag on ellipsoids is not supported here, and damping is missing on one side."""
+    """chasles does not support drag on ellipsoids; the second file has no damping."""
     path = tmp_path / "drag.xml"
     path.write_text(
         """<mujoco><option density="1000"/><worldbody><body><joint name="j" type="hinge"/>
@@ -246,7 +246,7 @@ def test_floating_base(tmp_path: Path) -> None:
 
 
 def test_shapes(written) -> None:
-    """A box on the hand, without inertia of its own."""
+    """A box without its own inertia is fixed to the hand."""
     text = written("plain").read_text()
     box = """<link name="box"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>
       </link><joint name="glue" type="fixed"><parent link="hand"/><child link="box"/></joint>
@@ -260,7 +260,7 @@ def test_shapes(written) -> None:
 
 @needs_drake
 def test_rotors_behind_gears(written) -> None:
-    """Drake's own words for armature in a URDF: inertia of the rotor, and the gear's ratio."""
+    """In Drake's URDF extension, armature is given by rotor inertia and gear ratio."""
     plain = written("plain")
     driven = plain.with_name("driven.urdf")
     motor = """<transmission name="t"><type>transmission_interface/SimpleTransmission</type>
@@ -277,7 +277,7 @@ def test_rotors_behind_gears(written) -> None:
 @pytest.mark.parametrize("change", [{"ixy": 0.2}, {"mass": 0}])
 @needs_drake
 def test_impossible_inertia(written, change: dict[str, float]) -> None:
-    """Drake takes other numbers where the file has what no body can have."""
+    """Drake replaces an inertia that is physically impossible."""
     path = written("impossible", **change)
     found = chasles.compare(chasles.load(path), "drake", path)
     assert cause(found) == "impossible inertia"
@@ -285,7 +285,7 @@ def test_impossible_inertia(written, change: dict[str, float]) -> None:
 
 
 def test_joints(written) -> None:
-    """One that is fixed there, and one with another name."""
+    """A joint is fixed in the other file, or has another name."""
     plain = written("plain")
     fixed, renamed = plain.with_name("fixed.urdf"), written("renamed", second="bend")
     text = plain.read_text()
@@ -301,7 +301,7 @@ def test_joints(written) -> None:
 
 
 def test_moves_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The base's linear velocity taken along its own axes, where it is along the world's."""
+    """The base's linear velocity is converted along the base's axes instead of the world's."""
     row = Numbers("x y z qw qx qy qz", "vx vy vz wx wy wz")
     monkeypatch.setitem(conventions.LIBRARIES["MuJoCo"], "free", row)
     found = chasles.compare(chasles.robots.quadruped(), "mujoco")
@@ -310,7 +310,7 @@ def test_moves_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_coupled_inertia(written, tmp_path: Path) -> None:
-    """Armature of a tendon that runs over two joints: beside the diagonal too."""
+    """The armature of a tendon over two joints also adds entries off the diagonal."""
     robot = chasles.load(written("plain"))
     text = in_mjcf(robot, tmp_path)
     over = "".join(f'<joint joint="{j}" coef="1"/>' for j in ("shoulder", "elbow"))
@@ -323,13 +323,13 @@ def test_coupled_inertia(written, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", EACH)
 def test_gravity_of_a_robot_that_is_written(library: str) -> None:
-    """Pinocchio reads none from a file, and is told."""
+    """Pinocchio reads no gravity from files, so gravity is passed separately."""
     robot = chasles.robots.puma560().with_gravity((0.0, -9.0, 1.0))
     assert chasles.compare(robot, library).ok
 
 
 def test_gravity_that_does_not_act(written, tmp_path: Path) -> None:
-    """The vector is the same in the file, and switched off there."""
+    """The gravity vector in the other file is the same, but gravity is disabled there."""
     robot = chasles.load(written("plain"))
     off = '<option><flag gravity="disable"/></option></mujoco>'
     (tmp_path / "off.xml").write_text(in_mjcf(robot, tmp_path).replace("</mujoco>", off))
@@ -339,14 +339,14 @@ def test_gravity_that_does_not_act(written, tmp_path: Path) -> None:
 
 
 class Twist(conventions.Convention):
-    """Accelerations of a floating base as derivatives of its twist along its own axes."""
+    """Convention with accelerations of a floating base as derivatives of its body-fixed twist."""
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
         return np.zeros_like(qd)
 
 
 def test_velocity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MuJoCo's bias forces taken at zero acceleration of the twist, not of its own velocities."""
+    """Bias forces are compared at zero derivative of the twist, not of MuJoCo's velocities."""
 
     def convention(*arguments: Any) -> Twist:
         return Twist(**vars(conventions.mujoco(*arguments)))
@@ -361,7 +361,7 @@ def test_velocity(monkeypatch: pytest.MonkeyPatch) -> None:
     ("anchor", "words"), [(None, "3 in chasles, 0 in the other"), ("0.9 0 0", "0 in chasles")]
 )
 def test_loops(tmp_path: Path, anchor: str | None, words: str) -> None:
-    """A loop that is not in the other file, and one that holds another point of the link."""
+    """A loop is missing from the other file, or holds another point of the link."""
     robot, path = held_rods(), tmp_path / "held.xml"
     chasles.save(robot, path)
     document = etree.parse(path)
@@ -381,7 +381,7 @@ def in_mjcf(robot: chasles.Robot, folder: Path) -> str:
 
 
 def said(file: str | Path) -> set[str]:
-    """Causes in a file of Python: words before the colon of a text that it returns, or tables."""
+    """Return the causes in a Python file: words before the colon in returned texts or in tables."""
     found = set()
     for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))):
         texts = ast.walk(node) if isinstance(node, ast.Return | ast.AnnAssign) else ()

@@ -1,4 +1,4 @@
-"""The corpus of robot files: what is found, counted and explained, and what a bad file ends."""
+"""The corpus of robot files: finding, counting and explaining files, and readers that crash."""
 
 import sys
 from argparse import ArgumentParser
@@ -113,7 +113,7 @@ for line in sys.stdin:
 
 
 def test_a_crash_and_a_hang_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that does not answer is ended, and another one tries the next file."""
+    """A process that crashes or hangs is ended, and another process reads the next file."""
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "corpus_child.py").write_text(STUB)
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,7 @@
-"""A chain's links in base coordinates, in plain NumPy: what Balafoutis and Patel write about.
+"""Link quantities of a chain in base coordinates (Balafoutis and Patel 1991), in plain NumPy.
 
-From poses and motions of the links, which are checked elsewhere; every joint turns or slides.
+They are computed from poses and motions of the links, which other tests check. Every joint is
+revolute or prismatic.
 """
 
 from typing import NamedTuple
@@ -12,13 +13,13 @@ import chasles
 
 
 def dual(v: np.ndarray) -> np.ndarray:
-    """The tensor of the cross product."""
+    """Return the cross-product matrix of a vector."""
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 class Chain(NamedTuple):
-    """A chain's links in base coordinates: axes, places, motion (gravity in sdd), masses."""
+    """Link axes, origins, motion and inertias in base coordinates; sdd includes gravity."""
 
     z: np.ndarray
     o: np.ndarray
@@ -32,7 +33,7 @@ class Chain(NamedTuple):
 
 
 def chain(robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> Chain:
-    """The links at a state, by functions run on floats."""
+    """Return the link quantities at a state, from functions evaluated on floats."""
     parts, model = [], robot.model
     for name, ten in zip(robot.joints, robot.inertial_parameters().reshape(-1, 10), strict=True):
         joint = robot.joint(name)
@@ -50,7 +51,7 @@ def chain(robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) 
 
 
 class Carried(NamedTuple):
-    """What each link carries, about its own origin."""
+    """Composite moments of the mass beyond each joint, about the origin of the joint's link."""
 
     U: np.ndarray
     Ud: np.ndarray
@@ -61,7 +62,7 @@ class Carried(NamedTuple):
 
 
 def carried(c: Chain) -> Carried:
-    """Sums over all mass beyond a joint, body by body."""
+    """Return the composite moments of each link, summed over all links beyond its joint."""
     rows = []
     for i in range(len(c.m)):
         U, Ud, Udd, eta = np.zeros((4, 3))
@@ -85,7 +86,10 @@ def carried(c: Chain) -> Carried:
 
 
 def eta_changes(c: Chain, b: Carried, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What eta_i, in axes of link i, gains with qdd_j, qd_j and q_j (lemma C-12); base axes."""
+    """Return partial derivatives of eta_i with respect to qdd_j, qd_j and q_j (lemma C-12).
+
+    The components of eta_i in the axes of link i are differentiated. The results are in base axes.
+    """
     z, zd, zdd = c.z[j], np.cross(c.w[j], c.z[j]), c.Omega[j] @ c.z[j]
     if j <= i:
         U, s, sd = dual(b.U[i]), dual(c.o[i] - c.o[j]), dual(c.sd[i] - c.sd[j])

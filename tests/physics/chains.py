@@ -1,7 +1,7 @@
-"""Closed mechanisms by plain products of 4x4 matrices, from descriptions: shares no code.
+"""Closed mechanisms by plain products of 4x4 matrices, sharing no code with the library.
 
-Joints turn and slide about their axes as the documentation says; whether a loop is closed is asked
-of points and axes, not of a residual.
+Joints move as the documentation defines. Loop closure is checked with points and axes, not with the
+library's loop residual.
 """
 
 import math
@@ -24,7 +24,7 @@ SIZES = {
     "sphere_in_cylinder": 5,
     "yaw_pitch_roll": 3,
 }
-"""Coordinates of each type; the others have one."""
+"""Number of coordinates by joint type; other types have one."""
 
 
 def pose(X: Transform) -> np.ndarray:
@@ -51,7 +51,7 @@ def turn(v: np.ndarray) -> np.ndarray:
 
 
 def displacement(joint: JointData, q: np.ndarray) -> np.ndarray:
-    """What a joint does to its child at q; planar joints move in x and y about z here."""
+    """Return the displacement of a joint's child at q; planar joints translate in x and y."""
     u = np.array(list(joint.axis), dtype=float)
     match joint.kind:
         case "fixed":
@@ -82,7 +82,7 @@ def displacement(joint: JointData, q: np.ndarray) -> np.ndarray:
 
 
 def poses(source: Description, q: np.ndarray) -> dict[str | None, np.ndarray]:
-    """Every link in the world; parents come before children here."""
+    """Return the world pose of every link; in the description, parents precede children."""
     placed: dict[str | None, np.ndarray] = {None: np.eye(4), source.links[0].name: np.eye(4)}
     first = 0
     for joint in source.joints:
@@ -94,7 +94,7 @@ def poses(source: Description, q: np.ndarray) -> dict[str | None, np.ndarray]:
 
 
 def gap(source: Description, loop: LoopData, q: np.ndarray) -> float:
-    """How far a loop joint is from closed: distances and sines of its points and axes."""
+    """Return the closure error of a loop joint, as distances of points and sines of angles."""
     placed = poses(source, q)
     P = placed[loop.parent] @ pose(loop.pose)
     S = placed[loop.child] @ pose(loop.child_pose)
@@ -136,7 +136,7 @@ def gap(source: Description, loop: LoopData, q: np.ndarray) -> float:
 # A mechanism in space ----------------------------------------------------------------------------
 
 BRANCHES = (("revolute", "universal", "helical"), ("prismatic", "spherical", "planar"))
-"""Two chains on one base, 11 freedoms together, whose tips a loop joint connects."""
+"""Two chains on one base with 11 degrees of freedom in total; a loop joint connects their tips."""
 
 
 def unit(rng: np.random.Generator) -> np.ndarray:
@@ -145,7 +145,7 @@ def unit(rng: np.random.Generator) -> np.ndarray:
 
 
 def axes(kind: str, rng: np.random.Generator) -> dict[str, Vector]:
-    """Random axes of a joint: planar ones keep z, for its x and y."""
+    """Return random axes for a joint; a planar joint keeps z as its axis."""
     u = np.array([0.0, 0.0, 1.0]) if kind == "planar" else unit(rng)
     second = np.cross(u, unit(rng))
     found = {"axis": Vector(tuple(u.tolist()))}
@@ -155,7 +155,7 @@ def axes(kind: str, rng: np.random.Generator) -> dict[str, Vector]:
 
 
 def spatial(kind: str, seed: int, *, floating: bool = False) -> tuple[Description, np.ndarray]:
-    """Two chains closed by a loop joint of this type, and a q at which they are."""
+    """Return two chains closed by a loop joint of the given type, and a q that closes the loop."""
     rng = np.random.default_rng(seed)
 
     def place() -> np.ndarray:
@@ -200,18 +200,18 @@ def _coordinates(kind: str, rng: np.random.Generator) -> np.ndarray:
     return q
 
 
-# Mechanisms in the plane, in closed form ---------------------------------------------------------
+# Planar mechanisms in closed form ----------------------------------------------------------------
 
 
 def slider(l1: float, l2: float, angle: float, side: float = 1.0) -> tuple[float, float, float]:
-    """alpha2, alpha3 and a of a slider crank; side -1 has the rod lead to the left."""
+    """Return alpha2, alpha3 and a of a slider crank; with side -1 the rod points to the left."""
     lean = math.asin(-l1 * math.sin(angle) / l2)
     lean = lean if side > 0 else math.pi - lean
     return lean - angle, -lean, l1 * math.cos(angle) + l2 * math.cos(lean)
 
 
 def rockers(bars: tuple[float, float, float, float], angle: float) -> list[float]:
-    """The two angles of a four-bar's rocker (up, down), by Freudenstein's equation."""
+    """Return the two rocker angles of a four-bar (up, down) by Freudenstein's equation."""
     ground, crank, coupler, rocker = bars
     k1, k2 = ground / crank, ground / rocker
     k3 = (crank**2 - coupler**2 + rocker**2 + ground**2) / (2.0 * crank * rocker)

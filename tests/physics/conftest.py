@@ -1,4 +1,4 @@
-"""The machines as fixtures: the same test body runs by every backend."""
+"""Fixtures that run the same test body on several trees and backends."""
 
 import pytest
 from machines import PAIRS, TREES, Machine, make
@@ -11,11 +11,11 @@ def machine(request: pytest.FixtureRequest) -> Machine:
 
 @pytest.fixture(params=TREES, scope="session")
 def compiled(request: pytest.FixtureRequest) -> Machine:
-    """The same trees as machine code only."""
+    """Each tree, compiled to machine code."""
     return make(request.param, "llvm")
 
 
 @pytest.fixture(params=TREES, scope="session")
 def light(request: pytest.FixtureRequest) -> Machine:
-    """The same trees by the backend that costs least to compile and run."""
+    """Each tree on NumPy, the backend that is cheapest to compile and run."""
     return make(request.param, "numpy")

@@ -1,4 +1,4 @@
-"""Machines to state physics about: random trees of every joint type, run by any backend."""
+"""Random trees with every joint type, for tests of physics on any backend."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,25 +10,27 @@ from support import runner, state, tree
 import chasles
 
 TREES = {"fixed": (9, 3, False), "floating": (9, 14, True)}
-"""Joints, seed, and whether the root is free; the two together have every joint type."""
+"""Number of joints, seed, and True for a floating base; together they have every joint type."""
 
 PAIRS = (
     ("fixed", "numpy"),
     ("floating", "llvm"),
     ("fixed", "interpret"),
 )
-"""Trees and backends that run them. That all backends agree on each function,
-`backends/test_same_bits.py` shows."""
+"""Pairs of tree and backend.
+
+`backends/test_same_bits.py` checks that all backends agree on each function.
+"""
 
 STATES = 3
 
 VIEWS = [(axes, at) for axes in ("world", "frame") for at in ("frame", "world", (0.2, -0.1, 0.4))]
-"""Every way to write a twist or a wrench: along which axes, at which point."""
+"""All combinations of axes and reference point for a twist or wrench."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A robot, a backend, and a few states of motion (leading axis: states)."""
+    """A robot, a function that runs a backend, and a batch of states with accelerations."""
 
     robot: chasles.Robot
     run: Callable[..., Any]
@@ -41,10 +43,11 @@ class Machine:
         return self.robot.nv
 
     def rate(self, value: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-        """The time derivative of value(q, qd) along the motion, by extrapolated differences.
+        """Return the time derivative of value(q, qd) along the motion, by extrapolated differences.
 
-        q moves by integrate(q, qd t + qdd t^2 / 2), which is right to t^3; the central difference
-        then errs by t^2, and one step of Richardson removes that: about 1e-10 is left.
+        q moves by integrate(q, qd t + qdd t^2 / 2), which is accurate to order t^3. The error of
+        the central difference is of order t^2, and one Richardson step removes it. The remaining
+        error is about 1e-10.
         """
 
         def central(t: float) -> np.ndarray:
@@ -61,22 +64,22 @@ class Machine:
 
 
 def make(name: str, target: str) -> Machine:
-    """One of the trees, run by one backend."""
+    """Return one of the trees with a runner for the given backend."""
     n, seed, floating = TREES[name]
     robot = tree(n, seed, floating=floating)
     return Machine(robot, runner(robot, target), *state(robot, seed, STATES))
 
 
 def matvec(A: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """A x for each state."""
+    """Return A x for each state."""
     return np.einsum("...ij,...j->...i", A, x)
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a . b for each state."""
+    """Return a . b for each state."""
     return np.einsum("...i,...i->...", a, b)
 
 
 def steps(n: int, size: float) -> Sequence[np.ndarray]:
-    """A step along each axis."""
+    """Return a step of the given size along each axis."""
     return [size * unit for unit in np.eye(n)]

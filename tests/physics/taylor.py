@@ -1,7 +1,7 @@
-"""Forward kinematics on power series in time: an oracle for derivatives of any order.
+"""Forward kinematics on power series in time, an oracle for derivatives of any order.
 
-A series is an array whose first axis has the Taylor coefficients. Nothing of chasles is used but
-the numbers of a model: parents, types, placements, ratios of mimic joints.
+A series is an array whose first axis holds the Taylor coefficients. Only the data of a model are
+used: parents, joint types, placements and ratios of mimic joints.
 """
 
 from math import factorial
@@ -15,13 +15,13 @@ from chasles.model.joints import Joint
 
 
 def times(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of two series (of matrices, or of numbers)."""
+    """Return the product of two series of matrices or of scalars."""
     dot = np.multiply if b.ndim == 1 else np.matmul
     return np.array([sum(dot(a[j], b[k - j]) for j in range(k + 1)) for k in range(len(a))])
 
 
 def cosine_and_sine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of a series of numbers, by c' = -s x' and s' = c x'."""
+    """Return the cosine and sine of a scalar series, from c' = -s x' and s' = c x'."""
     c, s = np.zeros_like(x), np.zeros_like(x)
     c[0], s[0] = np.cos(x[0]), np.sin(x[0])
     for k in range(1, len(x)):
@@ -32,7 +32,7 @@ def cosine_and_sine(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def turn(axis: int, angle: np.ndarray) -> np.ndarray:
-    """Rotation about a coordinate axis."""
+    """Return the series of a rotation about a coordinate axis."""
     c, s = cosine_and_sine(angle)
     i, j = (axis + 1) % 3, (axis + 2) % 3
     M = shift(np.zeros((len(angle), 3)))
@@ -41,7 +41,7 @@ def turn(axis: int, angle: np.ndarray) -> np.ndarray:
 
 
 def shift(place: np.ndarray) -> np.ndarray:
-    """Translation."""
+    """Return the series of a translation."""
     M = np.zeros((len(place), 4, 4))
     M[0] = np.eye(4)
     M[:, :3, 3] = place
@@ -53,7 +53,7 @@ def along_z(distance: np.ndarray) -> np.ndarray:
 
 
 def driven(start: np.ndarray, twist: np.ndarray) -> np.ndarray:
-    """The series of M with M' = M [w~ v; 0 0], for a twist (w, v) in the moving frame."""
+    """Return the series of M with M' = M [w~ v; 0 0], for a twist (w, v) in the moving frame."""
     W = np.zeros((len(twist), 4, 4))
     W[:, :3, 3] = twist[:, 3:]
     for k, (i, j) in enumerate(((2, 1), (0, 2), (1, 0))):
@@ -66,7 +66,7 @@ def driven(start: np.ndarray, twist: np.ndarray) -> np.ndarray:
 
 
 def rolled(turned: np.ndarray, start: np.ndarray, radius: float) -> np.ndarray:
-    """A turning sphere whose centre has the velocity w x (radius z), in the parent's axes."""
+    """Return the pose series of a rolling sphere, whose center has velocity w x (radius z)."""
     steps = np.arange(1, len(turned))
     spin = times(steps[:, None, None] * turned[1:, :3, :3], turned[:-1, :3, :3].transpose(0, 2, 1))
     place = np.zeros((len(turned), 3))
@@ -76,7 +76,7 @@ def rolled(turned: np.ndarray, start: np.ndarray, radius: float) -> np.ndarray:
 
 
 def joint_series(joint: Joint, q: np.ndarray, rates: np.ndarray) -> np.ndarray:
-    """The pose of a joint's frame; rates: (order, nv), the derivatives of the joint's velocity."""
+    """Return the pose series of a joint; rates (order, nv) are its velocity's derivatives."""
     n = len(rates)
     V = np.array([rate / factorial(k) for k, rate in enumerate(rates)])
     kind, twist, M = joint.kind, np.zeros((n, 6)), np.eye(4)
@@ -122,7 +122,7 @@ def constant(X: Transform, n: int) -> np.ndarray:
 
 
 def pose_series(model: Model, q: np.ndarray, rates: np.ndarray, frame: str) -> np.ndarray:
-    """The pose of a frame; rates: (order, nv)."""
+    """Return the pose series of a frame; rates (order, nv) are qd and its derivatives."""
     n, where = len(rates), model.frame(frame)
     chain, i = [constant(where.placement, n)], where.body
     while i != WORLD:
@@ -144,7 +144,10 @@ def pose_series(model: Model, q: np.ndarray, rates: np.ndarray, frame: str) -> n
 def frame_motion(
     model: Model, q: np.ndarray, *rates: np.ndarray, frame: str, point: np.ndarray
 ) -> np.ndarray:
-    """(order, 6): the derivatives of angular velocity and of a point of the frame, world axes."""
+    """Return derivatives (order, 6) of angular velocity and of a point's position, in world axes.
+
+    The point is fixed in the frame.
+    """
     n = len(rates)
     M = pose_series(model, q, np.array(rates), frame)
     steps = np.arange(1, n + 1)

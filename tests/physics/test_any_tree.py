@@ -1,4 +1,7 @@
-"""The same identities for trees that hypothesis thinks of, on plain floats: nothing is compiled."""
+"""Identities of kinematics and dynamics on random trees from Hypothesis.
+
+Functions run on plain floats, so nothing is compiled.
+"""
 
 import numpy as np
 from hypothesis import given
@@ -14,7 +17,7 @@ SEEDS = st.integers(min_value=0, max_value=10**6)
 
 @st.composite
 def trees(draw: st.DrawFn) -> chasles.Robot:
-    """Trees of up to twelve joints, fixed or floating, with mimic joints or without."""
+    """Draw a tree of at most twelve joints, fixed or floating, with or without mimic joints."""
     n, seed = draw(st.integers(min_value=1, max_value=12)), draw(SEEDS)
     floating, fixed, mimics = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
     return random_tree(n, seed, floating=floating, fixed=fixed, mimics=mimics)
@@ -22,14 +25,14 @@ def trees(draw: st.DrawFn) -> chasles.Robot:
 
 @given(trees(), SEEDS)
 def test_equation_of_motion(robot: chasles.Robot, seed: int) -> None:
-    """Both inverse dynamics agree with M qdd + h, and forward dynamics undoes them."""
+    """Inverse dynamics methods agree with M qdd + h, and forward dynamics inverts them."""
     model = robot.model
     q, qd, qdd = state(robot, seed)
     M = direct(model, "mass_matrix", q)
     assert np.all(np.linalg.eigvalsh(M) > 0.0)
     h = direct(model, "bias_forces", q, qd)
     tau = M @ qdd + h
-    solved = 1e-14 * max(1e3, float(np.linalg.cond(M)))  # rounding times the condition of M
+    solved = 1e-14 * max(1e3, float(np.linalg.cond(M)))  # rounding error times cond(M)
     for method in ("newton-euler-vector", "spatial"):
         close(direct(model, "inverse_dynamics", q, qd, qdd, method=method), tau, 1e-11)
     coupled = any(body.follow is not None for body in model.bodies)
@@ -42,7 +45,7 @@ def test_equation_of_motion(robot: chasles.Robot, seed: int) -> None:
 
 @given(trees(), SEEDS)
 def test_velocities(robot: chasles.Robot, seed: int) -> None:
-    """J qd is the velocity, A qd the momentum, qd'M qd twice the kinetic energy."""
+    """J qd is the velocity, A qd is the momentum, and qd'M qd is twice the kinetic energy."""
     model = robot.model
     q, qd, _ = state(robot, seed)
     for axes in ("world", "frame"):
@@ -68,6 +71,6 @@ def test_factors(robot: chasles.Robot, seed: int) -> None:
 @given(trees(), SEEDS)
 def test_one_step_there_and_back(robot: chasles.Robot, seed: int) -> None:
     q, qd, _ = state(robot, seed)
-    step = qd / max(1.0, float(np.max(np.abs(qd))))  # no turn of more than pi
+    step = qd / max(1.0, float(np.max(np.abs(qd))))  # rotations of at most pi
     moved = direct(robot.model, "integrate", q, step)
     close(direct(robot.model, "difference", q, moved), step, 1e-12, scale=1.0)

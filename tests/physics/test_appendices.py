@@ -1,8 +1,9 @@
-"""Appendices B and C of Balafoutis and Patel (1991): how everything in a chain changes with joints.
+"""Derivatives of link quantities by joint coordinates.
 
-The functions are those of chasles on symbols, differentiated as programs; the closed expressions
-are NumPy, from axes and motions in base coordinates, turned to the axes of a link. Revolute joints,
-for which the book states its lemmas; rounding is bounded by 1e-11.
+The source is Balafoutis and Patel (1991), appendices B and C. The library's functions are evaluated
+on symbols and differentiated as programs. The book's closed expressions are evaluated in NumPy in
+base coordinates, and then rotated to link axes. All joints are revolute, as in the lemmas. Rounding
+errors are at most 1e-11.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ Partials = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Symbols:
-    """q, qd and qdd of a robot as symbols, and what is made of them at one state."""
+    """Symbols for q, qd and qdd of a robot, and values of expressions of them at one state."""
 
     def __init__(self, robot: chasles.Robot, at: Sequence[np.ndarray]) -> None:
         self.n, self.at = robot.nv, dict(zip(RATES, (x.tolist() for x in at), strict=True))
@@ -47,7 +48,7 @@ class Symbols:
         return Program.from_outputs("f", self.inputs, outputs)
 
     def rate(self, entries: Sequence[Number]) -> list[Number]:
-        """The time derivative, with qd and qdd as the rates of q and qd."""
+        """Return the time derivative of expressions, with qd and qdd as the rates of q and qd."""
         along = forward(self.program(entries), ("q", "qd"))
         directions = {"d_q": self.symbols["qd"], "d_qd": self.symbols["qdd"]}
         values = along.replay(self.symbols | directions, self.arena)
@@ -57,14 +58,14 @@ class Symbols:
         return np.array(interpret(self.program(entries), self.at)["y"])
 
     def partials(self, entries: Sequence[Number], *shape: int) -> Partials:
-        """With respect to q, qd and qdd, each of this shape and n columns."""
+        """Return partial derivatives by q, qd and qdd, each of the given shape with n columns."""
         found = interpret(jacobian(self.program(entries), RATES), self.at)
         q, qd, qdd = (np.array(found[f"d_y_d_{name}"]).reshape(*shape, self.n) for name in RATES)
         return q, qd, qdd
 
 
 class Case(NamedTuple):
-    """A chain at a state: symbols, and numbers in base coordinates; R turns link axes to base's."""
+    """A chain at a state, with symbols and with values; R rotates link axes to base axes."""
 
     robot: chasles.Robot
     at: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -76,11 +77,14 @@ class Case(NamedTuple):
     zdd: np.ndarray
 
     def own(self, i: int, x: np.ndarray) -> np.ndarray:
-        """A vector or tensor of base axes along the axes of link i."""
+        """Return a vector or tensor in the axes of link i, given in base axes."""
         return self.R[i].T @ x if x.ndim == 1 else self.R[i].T @ x @ self.R[i]
 
     def check(self, i: int, found: Partials, *expected: Callable[[int], np.ndarray]) -> None:
-        """Partials of link i against expressions of j, in base axes, which are zero beyond i."""
+        """Compare partial derivatives of link i with expressions of j; they are zero for j > i.
+
+        The expressions are in base axes.
+        """
         for mine, theirs in zip(found, expected, strict=True):
             for j in range(self.robot.nv):
                 value = self.own(i, theirs(j))
@@ -106,7 +110,7 @@ def flat(T: Matrix) -> list[Number]:
 
 
 def orientations(case: Case, i: int) -> tuple[list[Number], list[Number], list[Number]]:
-    """W_i and its two rates, by differentiation."""
+    """Return W_i and its first and second time derivatives, computed by differentiation."""
     places = body_transforms(case.robot.model, case.symbols.split[0])
     W = flat(places[i].E.T.matrix())
     Wd = case.symbols.rate(W)
@@ -121,7 +125,7 @@ def links(case: Case) -> range:
 
 
 def test_b_moment_of_a_link_as_a_trace(case: Case) -> None:
-    """(B.4): z_i . M_oj = tr(dW_j/dq_i J_oj Wdd_j'); nothing in it is put in by hand."""
+    """Equation (B.4) holds with automatic derivatives: z_i . M_oj = tr(dW_j/dq_i J_oj Wdd_j')."""
     c = case.c
     for j in links(case):
         J = np.trace(c.I[j]) / 2.0 * np.eye(3) - c.I[j]
@@ -136,7 +140,7 @@ def test_b_moment_of_a_link_as_a_trace(case: Case) -> None:
 
 
 def test_lagrange_equation_as_traces(case: Case) -> None:
-    """(5.4.1) with gravity as it stands, by true partial derivatives, is inverse dynamics."""
+    """Equation (5.4.1), with explicit gravity and automatic derivatives, is inverse dynamics."""
     c, g, model = case.c, case.robot.gravity, case.robot.model
     places = body_transforms(model, case.symbols.split[0])
     tau = np.zeros(case.robot.nv)
@@ -158,7 +162,10 @@ def test_lagrange_equation_as_traces(case: Case) -> None:
 
 
 def test_c_preliminaries(case: Case) -> None:
-    """(C.1), (C.2): w~ = W'Wd and Omega = W'Wdd; (C.6), (C.7) between links; (C.9), (C.11)."""
+    """Tensor identities (C.1), (C.2), (C.6), (C.7), (C.9) and (C.11) hold.
+
+    (C.1) and (C.2) are w~ = W'Wd and Omega = W'Wdd; (C.6) and (C.7) are for relative orientations.
+    """
     c = case.c
     relative = [case.R[0].T @ R for R in case.R]
     for i in links(case):
@@ -167,7 +174,7 @@ def test_c_preliminaries(case: Case) -> None:
         w, Omega = case.own(i, dual(c.w[i])), case.own(i, c.Omega[i])
         close(W.T @ Wd, w, ROUNDING)
         close(W.T @ Wdd, Omega, ROUNDING)
-        # jW_i = W_j' W_i and its rates, here with j the first link
+        # relative orientation jW_i = W_j' W_i and its rates, with j the first link
         W0, W0d, W0dd = (case.symbols.value(x).reshape(3, 3) for x in orientations(case, 0))
         jWd, jWdd = W0d.T @ W + W0.T @ Wd, W0dd.T @ W + 2.0 * W0d.T @ Wd + W0.T @ Wdd
         w0, Omega0 = case.own(i, dual(c.w[0])), case.own(i, c.Omega[0])
@@ -180,7 +187,7 @@ def test_c_preliminaries(case: Case) -> None:
 
 
 def test_c_1_one_joint(case: Case) -> None:
-    """A_i and its rates, by the coordinate of joint i and its rates."""
+    """Lemma C-1: partial derivatives of A_i and its rates by q_i and its rates."""
     z = dual(np.array([0.0, 0.0, 1.0]))
     for i, _, joint, _ in case.robot.model.outward():
         A = flat(joint.transform(case.symbols.split[0][i]).E.T.matrix())
@@ -196,7 +203,7 @@ def test_c_1_one_joint(case: Case) -> None:
 
 
 def test_c_2_c_3_c_4_orientations(case: Case) -> None:
-    """W_i, Wd_i and Wdd_i by all coordinates; C-4 is C-3 with W_i' before it."""
+    """Lemmas C-2 to C-4: partial derivatives of W_i, Wd_i and Wdd_i; C-4 is C-3 times W_i'."""
     c = case.c
     for i in links(case):
         W, Wd, Wdd = (case.symbols.partials(x, 3, 3) for x in orientations(case, i))
@@ -253,7 +260,7 @@ def test_c_7_angular_acceleration(case: Case) -> None:
 
 
 def test_c_10_offsets(case: Case) -> None:
-    """sdd_(i,i+1) = Omega_i s_(i,i+1), between neighbouring origins."""
+    """Lemma C-10: sdd_(i,i+1) = Omega_i s_(i,i+1) between origins of neighboring links."""
     motion = tensor_chain(case.robot.model, *case.symbols.split)
     for i in links(case)[:-1]:
         s = case.c.o[i + 1] - case.c.o[i]
@@ -268,7 +275,7 @@ def test_c_10_offsets(case: Case) -> None:
 
 
 def test_c_11_origins(case: Case) -> None:
-    """sdd_(0,i), gravity included."""
+    """Lemma C-11: accelerations sdd_(0,i) of link origins, including gravity."""
     motion, c = tensor_chain(case.robot.model, *case.symbols.split), case.c
 
     for i in links(case):
@@ -290,7 +297,7 @@ def test_c_11_origins(case: Case) -> None:
 
 
 def test_c_8_moments_of_augmented_links(case: Case) -> None:
-    """mu_i = dual(Omega Khat - (Omega Khat)')."""
+    """Lemma C-8: mu_i = dual(Omega Khat - (Omega Khat)')."""
     motion = tensor_chain(case.robot.model, *case.symbols.split)
     bodies = augmented(case.robot.model, motion.X)
     for i in links(case):
@@ -308,7 +315,7 @@ def test_c_8_moments_of_augmented_links(case: Case) -> None:
 
 
 def test_c_9_first_moments(case: Case) -> None:
-    """Udd_i = f_i - mbar_i sdd_i, also by joints beyond i."""
+    """Lemma C-9: Udd_i = f_i - mbar_i sdd_i, which also depends on joints beyond i."""
     motion, (b, z) = tensor_chain(case.robot.model, *case.symbols.split), (case.b, case.c.z)
     forces, _ = transmitted_forces(case.robot.model, *case.symbols.split)
     bodies = augmented(case.robot.model, motion.X)
@@ -326,7 +333,7 @@ def test_c_9_first_moments(case: Case) -> None:
 
 
 def test_c_12_transmitted_moments(case: Case) -> None:
-    """eta_i, all three components: along z_i they are the sensitivities of section 7.3."""
+    """Lemma C-12: all components of eta_i; along z_i they are the sensitivities of section 7.3."""
     forces, _ = transmitted_forces(case.robot.model, *case.symbols.split)
     for i in links(case):
         found = case.symbols.partials(list(forces[i].moment), 3)[::-1]

@@ -1,6 +1,7 @@
-"""Articulated bodies put together in other ways (Featherstone 2008, sections 7.4 and 7.5).
+"""Forward dynamics by assembly of articulated bodies (Featherstone 2008, sections 7.4 and 7.5).
 
-Each gives what `articulated-body` gives, on trees of every joint type, and says what it cannot.
+Each method agrees with `articulated-body` on trees of every joint type, and raises an error for
+models that it does not support.
 """
 
 from dataclasses import replace
@@ -18,7 +19,7 @@ WAYS = ("assembly-inertia", "assembly-inverse", "divide-and-conquer")
 
 
 def without_armature(robot: chasles.Robot) -> chasles.Robot:
-    """The robot with rotors that weigh nothing."""
+    """Return the robot with zero armature at every joint."""
     source = robot.model.source
     joints = tuple(replace(joint, armature=0.0) for joint in source.joints)
     return chasles.Robot(replace(source, joints=joints))
@@ -27,7 +28,7 @@ def without_armature(robot: chasles.Robot) -> chasles.Robot:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("n", "seed"), [(1, 0), (3, 1), (9, 2), (9, 3), (14, 4), (16, 5)])
 def test_trees(n: int, seed: int, way: str) -> None:
-    """With damping, friction and external forces, which are not small: on plain floats."""
+    """Methods agree for trees with damping, friction and external forces that change the result."""
     robot = without_armature(tree(n, seed))
     q, qd, tau = state(robot, seed)
     rng = np.random.default_rng(seed)
@@ -61,7 +62,7 @@ def test_floating_base(way: str) -> None:
 
 
 def test_several_roots() -> None:
-    """Two arms on one base: the world is a handle until both are joined to it."""
+    """Methods agree for two arms on one base, where the world is a handle until both are joined."""
     source = tree(6, 7, floating=False).model.source
     root = source.joints[0]
     joints = tuple(
@@ -78,7 +79,7 @@ def test_several_roots() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_derivatives(way: str) -> None:
-    """Of the program as it is, by every argument."""
+    """Derivatives of the method's own program agree with those of the default method."""
     robot = general_chain(2)
     q, qd, tau = state(robot, 4)
     asked = {"wrt": ["q", "qd", "tau"], "backend": "interpret"}
@@ -89,7 +90,10 @@ def test_derivatives(way: str) -> None:
 
 
 def test_the_longest_path() -> None:
-    """Four times as many joints: four times as long, or longer only where velocities are."""
+    """The critical path of `articulated-body` grows with n, that of divide and conquer does not.
+
+    The part that computes velocities by a recursion along the chain is subtracted.
+    """
     lengths = (8, 32)
     along, halved, velocity = (
         [chasles.cost(general_chain(n), function, **options).depth for n in lengths]
@@ -103,7 +107,7 @@ def test_the_longest_path() -> None:
     assert halved[1] - velocity[1] < 1.1 * (halved[0] - velocity[0])
 
 
-# What they cannot take -------------------------------------------------------------------------
+# Unsupported models ----------------------------------------------------------------------------
 
 
 def refused(robot: chasles.Robot, way: str, *expected: str) -> None:
@@ -114,7 +118,7 @@ def refused(robot: chasles.Robot, way: str, *expected: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_bodies_without_an_inverse_inertia(way: str) -> None:
-    """A point mass, a line of mass: legal, and neither massless nor with an inverse."""
+    """A point mass or a thin rod is valid, but has no inverse inertia, so the methods reject it."""
     source = planar(3).model.source
     thin = Symmetric(0.0, 0.1, 0.1, 0.0, 0.0, 0.0)
     for inertia in (
@@ -155,7 +159,7 @@ def test_a_massless_link_that_branches(way: str) -> None:
 
 
 def heavy(robot: chasles.Robot) -> chasles.Robot:
-    """The robot with a rotor at every joint that may have one."""
+    """Return the robot with armature at every joint that moves."""
     source, rng = robot.model.source, np.random.default_rng(4)
     joints = tuple(
         joint if joint.kind == "fixed" else replace(joint, armature=float(rng.uniform(0.1, 2.0)))
@@ -177,7 +181,7 @@ def test_armature(n: int, seed: int, way: str) -> None:
 
 
 def hollow(n: int, *massless: int) -> chasles.Robot:
-    """A chain in which some links are massless."""
+    """Return a chain in which the given links are massless."""
     source = general_chain(n).model.source
     moving = [joint.child for joint in source.joints if joint.kind != "fixed"]
     links = tuple(
@@ -193,7 +197,7 @@ def hollow(n: int, *massless: int) -> chasles.Robot:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("n", "massless"), [(2, (0,)), (7, (1, 2, 4)), (9, (0, 3, 6, 7))])
 def test_massless_links(n: int, massless: tuple[int, ...], way: str, rotors: bool) -> None:
-    """One or two in a row, with forces on them, on damped joints."""
+    """Methods agree with one or two massless links in a row, external forces and damped joints."""
     robot = heavy(hollow(n, *massless)) if rotors else hollow(n, *massless)
     names = [body.name for body in robot.model.bodies if not body.inertia.m]
     assert len(names) == len(massless)
@@ -214,7 +218,7 @@ def test_massless_links(n: int, massless: tuple[int, ...], way: str, rotors: boo
     ],
 )
 def test_loops(make: str, rotors: bool) -> None:
-    """The loops are joined at handles of the assembled tree; multipliers and all."""
+    """Loop joints are closed at handles of the tree; accelerations and multipliers agree."""
     robot = getattr(chasles.robots, make)()
     robot = heavy(robot) if rotors else robot
     rng = np.random.default_rng(6)

@@ -1,4 +1,7 @@
-"""Mechanisms with links without mass, held joints or wrong equations: right, or refused by name."""
+"""Mechanisms with massless links, immobile joints or faulty couplings.
+
+Results are either correct, or an error names the faulty part.
+"""
 
 import math
 from collections.abc import Callable
@@ -20,7 +23,7 @@ from chasles.robots.mechanisms import five_bar, four_bar
 
 
 def light(source: Description, *names: str) -> chasles.Robot:
-    """The mechanism with some links without mass."""
+    """Return the mechanism with the given links massless."""
 
     def changed(link: LinkData) -> LinkData:
         return replace(link, inertia=RigidInertia.zero()) if link.name in names else link
@@ -33,7 +36,7 @@ def light(source: Description, *names: str) -> chasles.Robot:
 
 @pytest.mark.parametrize("names", [("rocker",), ("coupler",), ("crank", "rocker")])
 def test_links_without_mass_in_a_loop(names: tuple[str, ...]) -> None:
-    """What moves with others needs no mass of its own: the whole is regular, the tree is not."""
+    """Massless links are allowed in a loop if the reduced mass matrix is regular."""
     robot, (q, qd, tau) = light(four_bar(), *names), motion("four_bar")
     run = Floats(robot)
     qdd, lam = robot.constrained_dynamics(q, qd, tau)
@@ -74,7 +77,7 @@ def test_singular_values_need_no_mass_of_single_links(monkeypatch: pytest.Monkey
 
 
 def test_a_gear_moves_a_wheel_without_mass() -> None:
-    """A massless tip that is geared to the first joint; without the gear it would fly."""
+    """A massless tip has an acceleration only if it is geared to the first joint."""
     arm = chasles.robots.planar(3).model.source
     with raises("E-CALL-067", "'joint3'"):
         light(arm, "link3").forward_dynamics([0.3, -0.8, 0.1], [0.0] * 3, [0.0] * 3)
@@ -87,7 +90,7 @@ def test_a_gear_moves_a_wheel_without_mass() -> None:
 
 
 def test_known_accelerations_of_a_wheel_without_mass() -> None:
-    """Where the wheel is known its own row is not solved; where it is not, there is an error."""
+    """Hybrid dynamics raises an error unless the massless wheel's acceleration is known."""
     arm = chasles.robots.planar(3).model.source
     geared = light(replace(arm, couplings=(gear("belt", "joint3", {"joint1": 0.5}),)), "link3")
     q, qd = np.array([0.3, -0.8, 0.15]), np.array([1.0, 2.0, 0.5])
@@ -101,7 +104,7 @@ def test_known_accelerations_of_a_wheel_without_mass() -> None:
 
 
 def test_links_without_mass_that_move_together() -> None:
-    """With its right crank held, the rest of a five-bar moves, and moves nothing."""
+    """Massless links that move while the crank with mass stands still cause an error."""
     robot = light(five_bar(), "left", "left_coupler", "right_coupler")
     q = robot.assemble([0.8] * len(robot.independent))
     still = np.zeros(robot.nv)
@@ -112,7 +115,7 @@ def test_links_without_mass_that_move_together() -> None:
 
 
 def test_a_leaf_without_mass_has_kinematics_and_inverse_dynamics() -> None:
-    """Everything that does not divide by the mass matrix is that of the arm with a dust grain."""
+    """Functions that do not invert the mass matrix agree with those of a tip of 1e-13 kg."""
     arm = chasles.robots.planar(3).model.source
     robot = light(arm, "link3")
     assert any("'joint3': it moves no inertia" in note for note in robot.notes)
@@ -142,11 +145,11 @@ def test_a_leaf_without_mass_has_kinematics_and_inverse_dynamics() -> None:
     assert robot.lock("joint3").forward_dynamics(q[:2], qd[:2], qdd[:2]).shape == (2,)
 
 
-# Joints that are held ----------------------------------------------------------------------------
+# Immobile joints ---------------------------------------------------------------------------------
 
 
 def half_locked() -> chasles.Robot:
-    """A five-bar whose right crank is geared to the ground, so to say: it cannot turn."""
+    """Return a five-bar with a coupling that fixes the angle of its right crank."""
     return mechanism("five_bar").with_couplings(coupling("brake", ["right"], lambda x: x - 0.9))
 
 
@@ -166,7 +169,7 @@ def test_joints_that_are_held_are_named() -> None:
     assert truss.mobility().immobile == ("coupler", "rocker")
 
 
-# Names that are missing --------------------------------------------------------------------------
+# Errors that name the part -----------------------------------------------------------------------
 
 BARS = mechanism("four_bar")
 REST = np.zeros(3)

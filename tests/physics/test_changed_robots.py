@@ -1,4 +1,4 @@
-"""Locked, loaded, cut and moved robots: what must be equal, and to what.
+"""Robots with locked joints, payloads, subtrees, other gravity or another base pose.
 
 Functions run on plain floats (`Floats`), because changing a robot changes its model, not its code.
 """
@@ -24,7 +24,7 @@ FLOATING = tree(9, 4, floating=True)
 
 
 def kept(robot: chasles.Robot, locked: list[str], slices: str) -> np.ndarray:
-    """The places of the coordinates that stay when joints are locked."""
+    """Return the indices of the coordinates that remain when joints are locked."""
     gone = {k for name in locked for k in range(1000)[getattr(robot, slices)(name)]}
     size = robot.nq if slices == "position_slice" else robot.nv
     return np.array([k for k in range(size) if k not in gone])
@@ -35,7 +35,7 @@ def kept(robot: chasles.Robot, locked: list[str], slices: str) -> np.ndarray:
 
 @pytest.mark.parametrize("locked", [["joint2"], ["joint5", "joint9"], list(ROBOT.joints[:4])])
 def test_a_locked_joint_leaves_rows_and_columns(locked: list[str]) -> None:
-    """M, gravity and poses of the locked robot are parts of those of the whole one."""
+    """Mass matrix, gravity and bias forces of a locked robot are parts of those of the robot."""
     q, qd, _ = state(ROBOT, 1)
     part = ROBOT.lock({name: q[ROBOT.position_slice(name)] for name in locked})
     p, v = kept(ROBOT, locked, "position_slice"), kept(ROBOT, locked, "velocity_slice")
@@ -63,7 +63,7 @@ def test_locking_everything_leaves_a_rigid_body() -> None:
 
 
 def test_a_payload_adds_its_inertia_through_the_jacobian() -> None:
-    """M grows by J' I J, with J at the payload's frame and I its inertia there."""
+    """The mass matrix grows by J' I J, with Jacobian J and inertia I at the payload's frame."""
     q, qd, qdd = state(ROBOT, 3)
     m, c = 1.3, np.array([0.1, -0.2, 0.05])
     Ic = np.array([[0.03, 0.002, 0.001], [0.002, 0.04, -0.003], [0.001, -0.003, 0.05]])
@@ -76,7 +76,7 @@ def test_a_payload_adds_its_inertia_through_the_jacobian() -> None:
     close(
         loaded.forward_kinematics(q, frame="payload"), ROBOT.forward_kinematics(q, frame="tip"), 0.0
     )
-    # A payload is also the wrench that it exerts: what moves it, reversed, at its centre of mass.
+    # A payload acts like the negative of the wrench that accelerates it, at its center of mass.
     view = {"frame": "tip", "axes": "frame", "at": tuple(c)}
     a = ROBOT.frame_acceleration(q, qd, qdd, kind="proper", **view)
     w = ROBOT.frame_velocity(q, qd, **view)[:3]
@@ -90,7 +90,7 @@ def test_a_payload_adds_its_inertia_through_the_jacobian() -> None:
 
 
 def test_a_subtree_is_the_block_of_the_mass_matrix() -> None:
-    """A part that floats has the M of its own joints; held fixed, that block alone."""
+    """The mass matrix of a subtree is a block of the whole; a floating base adds six rows."""
     q, _, _ = state(ROBOT, 4)
     link = ROBOT.joint("joint1").child
     part = ROBOT.subtree(link)
@@ -106,11 +106,11 @@ def test_a_subtree_is_the_block_of_the_mass_matrix() -> None:
     )
 
 
-# Gravity and the world's frame -----------------------------------------------------------------
+# Gravity and the world frame -------------------------------------------------------------------
 
 
 def test_gravity_is_linear() -> None:
-    """Forces against gravity add up, and without gravity there are none."""
+    """Gravity forces are linear in gravity, and zero without gravity."""
     q, qd, qdd = state(ROBOT, 5)
     none = ROBOT.with_gravity((0.0, 0.0, 0.0))
     assert np.array_equal(Floats(none).gravity_forces(q), np.zeros(ROBOT.nv))
@@ -121,7 +121,7 @@ def test_gravity_is_linear() -> None:
 
 
 def test_gravity_is_an_upward_acceleration() -> None:
-    """A floating robot that falls freely feels nothing: qdd of the base is g, all tau are zero."""
+    """In free fall with zero joint torques, the base accelerates by g and the joints do not."""
     q, _, _ = state(FLOATING, 6)
     rest = np.zeros(FLOATING.nv)
     qdd = Floats(FLOATING).forward_dynamics(q, rest, rest)
@@ -132,7 +132,7 @@ def test_gravity_is_an_upward_acceleration() -> None:
 
 
 def test_no_place_and_no_direction_is_special() -> None:
-    """Moving a floating robot and turning it with gravity changes no joint force."""
+    """Translating a floating robot and rotating it with gravity changes no joint torque."""
     robot = chasles.Robot(_unplaced(FLOATING))
     q, qd, qdd = state(robot, 7)
     rng = np.random.default_rng(8)
@@ -165,7 +165,7 @@ def test_no_place_and_no_direction_is_special() -> None:
 
 
 def _unplaced(robot: chasles.Robot) -> chasles.model.Description:
-    """The robot with its free joint's frame at the world's."""
+    """Return the robot with its root joint placed at the world's origin."""
     source = robot.model.source
     root = replace(source.joints[0], pose=Transform.identity())
     return replace(source, joints=(root, *source.joints[1:]))
@@ -185,7 +185,7 @@ def test_the_scale_of_a_quaternion_does_not_matter() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 6])
 def test_followers_act_through_their_leaders(seed: int) -> None:
-    """With q = G y + offsets: M is G'MG, tau is G'tau, h is G'h; reactions are the same."""
+    """For q = G y + offsets, M is G'MG, tau is G'tau and h is G'h; reactions are unchanged."""
     coupled = random_tree(12, seed, floating=False, mimics=True)
     loose = chasles.Robot(coupled.model.source, mimic=False)
     followers = [body for body in coupled.model.bodies if body.follow is not None]

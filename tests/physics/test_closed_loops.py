@@ -1,4 +1,4 @@
-"""Dynamics of closed loops: every solver, energy and power, actuators, and every bad mechanism."""
+"""Dynamics of closed loops: solvers, energy and power, actuators, and faulty mechanisms."""
 
 import pickle
 from dataclasses import replace
@@ -21,14 +21,17 @@ from chasles.robots.mechanisms import four_bar
 
 SOLVERS = ("multipliers", "direct", "minimal")
 LOOPS = {f"loop {kind}": kind for kind in LOOP_JOINTS if kind not in ("free", "continuous")}
-"""Two chains in space whose tips a joint of each type connects (one that forbids nothing: none)."""
+"""Loop joint types that connect the tips of two spatial chains.
+
+Free joints are excluded because they impose no constraint.
+"""
 
 NAMES = (*MECHANISMS, *LOOPS, "leaning")
 
 
 @cache
 def case(name: str) -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
-    """A robot with loops and some of its motions: q, qd, tau."""
+    """Return a robot with loops and several of its states: q, qd, tau."""
     if name in MECHANISMS:
         return mechanism(name), *motion(name)
     rng = np.random.default_rng(4)
@@ -42,7 +45,7 @@ def case(name: str) -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def leaning() -> chasles.Robot:
-    """A four-bar in a plane that is no plane of the world's axes."""
+    """Return a four-bar in a plane that is not aligned with the world axes."""
     source, lean = four_bar(), turn(np.array([0.5, -0.3, 0.4]))
     joints = tuple(
         replace(joint, pose=transform(lean @ pose(joint.pose))) if joint.parent == "base" else joint
@@ -53,7 +56,7 @@ def leaning() -> chasles.Robot:
 
 @cache
 def solved(name: str, method: str, backend: str = "numpy") -> tuple[np.ndarray, np.ndarray]:
-    """qdd and multipliers by one compiled program."""
+    """Return qdd and multipliers from a compiled program."""
     robot, q, qd, tau = case(name)
     compiled = chasles.compile(robot, "constrained_dynamics", backend=backend, method=method)
     qdd, multipliers, health = compiled(q, qd, tau)
@@ -90,7 +93,7 @@ def test_all_solvers_agree_with_one_dense_system(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["leaning", "six_bar"])
 def test_singular_values_find_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is done where compiled equations lose digits, done everywhere."""
+    """Solutions by singular values agree with those of the compiled equations."""
     robot, q, qd, tau = case(name)
     qdd, multipliers = robot.constrained_dynamics(q, qd, tau, method="direct")
     monkeypatch.setattr(dynamics, "WEAK", 2.0)
@@ -121,7 +124,7 @@ def test_singular_values_find_the_same_in_independent_coordinates(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_loops_stay_closed(name: str) -> None:
-    """K qdd - k is the rate of K qd along the motion, which stays zero."""
+    """The time derivative of K qd along the motion is K qdd - k, which is zero."""
     robot, q, qd, _ = case(name)
     qdd, *_ = solved(name, "multipliers")
     matrix, integrate = (
@@ -139,14 +142,14 @@ def test_loops_stay_closed(name: str) -> None:
 
 
 def test_results_in_place() -> None:
-    """Also into an input, and where a state is solved again by singular values."""
+    """Results are written to `out`, also if it is an input or if singular values are used."""
     robot, q, qd, tau = case("five_bar")
     qdd, lam = robot.constrained_dynamics(q, qd, tau)
     out = np.empty_like(qdd), np.empty_like(lam)
     assert robot.constrained_dynamics(q, qd, tau, out=out) is out
     np.testing.assert_array_equal(out[0], qdd)
     np.testing.assert_array_equal(out[1], lam)
-    for _ in range(2):  # the second call takes the short way
+    for _ in range(2):  # the second call uses the fast entry
         into = tau.copy()
         assert robot.forward_dynamics(q, qd, into, out=into) is into
         np.testing.assert_array_equal(into, qdd)
@@ -162,7 +165,7 @@ def test_results_in_place() -> None:
 
 
 def test_power_is_the_rate_of_energy() -> None:
-    """tau qd is what kinetic and potential energy gain."""
+    """tau . qd is the rate of change of kinetic plus potential energy."""
     robot, q, qd, tau = case("five_bar")
     qdd = robot.forward_dynamics(q, qd, tau)
 
@@ -176,7 +179,7 @@ def test_power_is_the_rate_of_energy() -> None:
 
 
 def test_external_forces_and_dissipation() -> None:
-    """A wrench counts as J'F at the joints, damping as a force against the motion."""
+    """A wrench F adds J'F to the joint torques, and damping subtracts from them."""
     known, q, qd, tau = case("triangle")
     source = known.model.source
     damped = tuple(replace(joint, damping=0.3) for joint in source.joints)
@@ -187,7 +190,10 @@ def test_external_forces_and_dissipation() -> None:
 
 
 def test_stabilization_lets_errors_decay() -> None:
-    """K qdd = k - 2 rate / T - error / T^2 (Featherstone 2008, Eq 8.21-8.24)."""
+    """Stabilized accelerations satisfy K qdd = k - 2 rate / T - error / T^2.
+
+    The source is Featherstone (2008), Eq 8.21-8.24.
+    """
     robot, q, qd, tau = case("six_bar")
     off, fast = q + 1e-5, qd + 1e-3
     qdd, _ = robot.constrained_dynamics(off, fast, tau, stabilization=0.05, tolerance=1e-3)
@@ -196,7 +202,7 @@ def test_stabilization_lets_errors_decay() -> None:
     close(matvec(K, qdd), wanted, 1e-9)
 
 
-# The independent coordinates ---------------------------------------------------------------------
+# Independent coordinates -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["five_bar", "loop prismatic"])
@@ -219,7 +225,10 @@ def test_actuators_that_are_just_enough(name: str) -> None:
 
 
 def test_redundant_actuators_share_by_weights() -> None:
-    """Against least squares by NumPy: of all u with G_u' u = G' tau, that of least weights u^2."""
+    """The result minimizes the weighted sum of squares of all u with G_u' u = G' tau.
+
+    The expected values are a least-squares solution by NumPy.
+    """
     robot, q, qd, tau = case("five_bar")
     wanted = robot.forward_dynamics(q, qd, tau)
     used, weights = [0, 2, 3], np.array([1.0, 4.0, 0.5])
@@ -261,11 +270,11 @@ def test_too_few_actuators() -> None:
         robot.inverse_dynamics(q, qd, tau, actuated="left")
 
 
-# What the loop joints carry ----------------------------------------------------------------------
+# Loop joint forces -------------------------------------------------------------------------------
 
 
 def test_loop_force_is_a_reaction_of_the_opened_tree() -> None:
-    """Cut the pin and pull both ends with the forces it carried: the tree moves the same."""
+    """A tree cut open at the pin moves as before if the pin's force acts on both ends."""
     robot, q, qd, tau = case("four_bar")
     qdd, multipliers = robot.constrained_dynamics(q, qd, tau)
     force = robot.loop_forces(q, multipliers)[:, 0]
@@ -280,7 +289,7 @@ def test_loop_force_is_a_reaction_of_the_opened_tree() -> None:
     close(opened.forward_dynamics(q, qd, tau, f_ext=pulled), qdd, 1e-10)
 
 
-# How it is called --------------------------------------------------------------------------------
+# Calls, backends and batches ---------------------------------------------------------------------
 
 
 def test_every_backend_and_precision() -> None:
@@ -322,11 +331,11 @@ def test_the_default_has_fewest_operations() -> None:
     assert chasles.cost(robot, "constrained_dynamics").flops <= min(counts)
 
 
-# Bad mechanisms ----------------------------------------------------------------------------------
+# Faulty mechanisms -------------------------------------------------------------------------------
 
 
 def truss() -> chasles.Robot:
-    """Two bars, each on a pivot, pinned together: nothing moves."""
+    """Return two pivoted bars that are pinned together, so nothing can move."""
     source = four_bar()
     first, _, second = source.joints
     (pin,) = source.loops
@@ -382,7 +391,7 @@ def test_open_loops_and_bad_numbers_are_refused() -> None:
     off[1, 2] += 1e-4 * np.max(np.abs(qd))
     none[2, 0] = np.nan
     for name, call in rates.items():
-        for _ in range(2):  # the second call takes the short way
+        for _ in range(2):  # the second call uses the fast entry
             with raises("E-LOOP-023", f"{name}: qd", "(1,)", "'pin'", kind=chasles.OpenLoop):
                 call(off)
         with raises("E-LOOP-022", name):
@@ -390,7 +399,7 @@ def test_open_loops_and_bad_numbers_are_refused() -> None:
         call(qd + 1e-9)
     with raises("E-LOOP-023", "inverse_dynamics"):
         robot.inverse_dynamics(q, qd, qdd + 1e-3 * np.arange(3.0), actuated=["crank"])
-    robot.constrained_dynamics(q, off, tau, stabilization=0.1)  # lets errors of rates decay
+    robot.constrained_dynamics(q, off, tau, stabilization=0.1)  # accepted with stabilization
     for bad in (0.0, -1.0, float("nan"), "x"):
         with raises("E-CALL-004"):
             robot.constrained_dynamics(q, qd, tau, tolerance=bad)
@@ -407,7 +416,7 @@ def test_a_singular_position_names_its_joints(method: str) -> None:
 
 
 def test_a_dead_centre_is_no_obstacle() -> None:
-    """Where the slider does not determine the crank, the crank has an acceleration all the same."""
+    """Dynamics is defined at a dead center, where the slider does not determine the crank."""
     pump = mechanism("slider_crank").with_independent("a")
     q, rest = np.array([0.0, 0.0, 0.0, 4.0]), np.zeros(4)
     close(
@@ -434,7 +443,7 @@ def test_loops_are_asked_for_by_name() -> None:
 
 
 def test_methods_of_trees_are_refused() -> None:
-    """Where loops are closed in one way only, another is not passed over in silence."""
+    """Functions with a single method for closed loops reject `method`."""
     robot, q, qd, _ = case("four_bar")
     for call in (
         lambda: robot.mass_matrix(q, coordinates="independent", method="spatial"),
@@ -447,7 +456,7 @@ def test_methods_of_trees_are_refused() -> None:
 
 
 def test_a_loop_that_forbids_nothing_changes_nothing() -> None:
-    """A free joint closes no loop: its robot is the tree, and needs no closure."""
+    """A free loop joint imposes no constraint, so the robot behaves like the tree."""
     source = chasles.robots.four_bar().model.source
     loose = chasles.Robot(replace(source, loops=(replace(source.loops[0], kind="free"),)))
     tree = chasles.Robot(replace(source, loops=()))
@@ -458,7 +467,10 @@ def test_a_loop_that_forbids_nothing_changes_nothing() -> None:
 
 
 def test_derivatives_of_loop_forces() -> None:
-    """Linear in the multipliers, and by q as differences say (of 1e-6, which err by 1e-9)."""
+    """The derivative is linear in the multipliers, and agrees in q with central differences.
+
+    Differences with step 1e-6 have an error of about 1e-9.
+    """
     bars = chasles.robots.four_bar()
     q, lam = bars.assemble([0.4]), np.random.default_rng(1).normal(size=5)
     by_q, by_lam = bars.derivatives("loop_forces", q, lam)

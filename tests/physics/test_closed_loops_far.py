@@ -1,4 +1,4 @@
-"""Dynamics of closed loops far from where their equations were chosen: no digits are lost."""
+"""Closed-loop dynamics is accurate far from the reference positions of its equations."""
 
 from functools import cache
 
@@ -13,14 +13,14 @@ from chasles.mechanisms import dynamics
 
 SOLVERS = ("multipliers", "direct", "minimal")
 CASES = (*MECHANISMS, "loop revolute", "loop cylindrical", "loop fixed")
-"""Built-in mechanisms, and chains of every joint type with some joints between their tips."""
+"""Built-in mechanisms, and two chains with various joints between their tips."""
 
 PATHS, STEPS, STEP = 8, 20, 0.06
 
 
 @cache
 def far(name: str) -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
-    """A robot, and states along motions that lead up to 1.2 rad (m) away: q, qd, tau."""
+    """Return a robot with states q, qd, tau along motions that lead up to 1.2 rad (m) away."""
     rng = np.random.default_rng(7)
     if name in MECHANISMS:
         robot, q = mechanism(name), motion(name)[0][0]
@@ -31,7 +31,7 @@ def far(name: str) -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
     ways, at, found = rng.normal(size=(PATHS, robot.nv)), np.tile(q, (PATHS, 1)), []
 
     def along(at: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Of x, the part that the loops allow."""
+        """Return the projection of x onto the velocities that the loops allow."""
         K = run("loop_matrix", at)
         return x - np.einsum("...ij,...jk,...k->...i", np.linalg.pinv(K, rcond=1e-8), K, x)
 
@@ -51,7 +51,7 @@ def far(name: str) -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
 
 @cache
 def dense(name: str) -> np.ndarray:
-    """qdd of these states by one dense system each."""
+    """Return qdd of these states, from one dense system per state."""
     robot, q, qd, tau = far(name)
     run = runner(robot, "numpy")
     H, h, K = run("mass_matrix", q), run("bias_forces", q, qd), run("loop_matrix", q)
@@ -61,7 +61,7 @@ def dense(name: str) -> np.ndarray:
 @pytest.mark.parametrize("method", SOLVERS)
 @pytest.mark.parametrize("name", CASES)
 def test_compiled_equations_are_exact_or_say_that_they_are_not(name: str, method: str) -> None:
-    """To 1e-10 where the margin is above `WEAK`; few states are not."""
+    """Results are accurate to 1e-10 where the margin exceeds `WEAK`, in most states."""
     robot, q, qd, tau = far(name)
     compiled = chasles.compile(robot, "constrained_dynamics", backend="numpy", method=method)
     qdd, _, health = compiled(q, qd, tau)
@@ -73,7 +73,7 @@ def test_compiled_equations_are_exact_or_say_that_they_are_not(name: str, method
 
 @pytest.mark.parametrize("name", ["stewart", "loop revolute"])
 def test_a_direct_call_is_exact_everywhere(name: str) -> None:
-    """Weak states are solved another way, and their neighbours keep their bits."""
+    """Weak states are solved separately, and results of the others stay bitwise identical."""
     robot, q, qd, tau = far(name)
     qdd, multipliers = robot.constrained_dynamics(q, qd, tau, method="minimal")
     assert max(map(relative, qdd, dense(name))) < 1e-10
@@ -92,7 +92,7 @@ def test_a_direct_call_is_exact_everywhere(name: str) -> None:
 
 
 def test_a_singular_state_is_named_by_its_place() -> None:
-    """Among good ones, whatever states are solved again."""
+    """The error names the index of the singular state in a batch."""
     flat = chasles.robots.four_bar(1.0, 0.5, 1.0, 0.5)
     q = np.array([[0.6, -0.6, 0.6], [0.0, 0.0, 0.0], [0.7, -0.7, 0.7]])
     rest = np.zeros(3)

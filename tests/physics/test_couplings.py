@@ -1,4 +1,7 @@
-"""Gears, differentials and other couplings: against mimic joints, closed forms and differences."""
+"""Gears, differentials and other couplings.
+
+Expected values are from mimic joints, closed forms and finite differences.
+"""
 
 import math
 import pickle
@@ -42,7 +45,7 @@ def bodies(**inertias: RigidInertia) -> tuple[LinkData, ...]:
 
 
 def wheels(*inertias: float) -> Robot:
-    """Wheels with these axial inertias on a base: no gravity acts, no motion is felt by others."""
+    """Return independent wheels with the given axial inertias on a base."""
     names = [f"w{k}" for k in range(1, len(inertias) + 1)]
     made = [cylinder(2.0 * i, 1.0, 0.1, 2) for i in inertias]
     return Robot(
@@ -72,7 +75,7 @@ def arm(mimic: Mimic | None) -> Description:
 
 
 def test_a_gear_is_a_mimic_joint() -> None:
-    """The same motion by equations between all coordinates, and by coordinates of the leaders."""
+    """A gear as a constraint between coordinates gives the same motion as a mimic joint."""
     explicit = Robot(arm(Mimic("third", RATIO, OFFSET)))
     robot = Robot(arm(None)).with_couplings(gear("belt", "second", {"third": RATIO}, OFFSET))
     robot = robot.with_independent("first", "third")
@@ -94,7 +97,7 @@ def test_a_gear_is_a_mimic_joint() -> None:
 
 
 def test_geared_two_link_arm() -> None:
-    """N19 (Featherstone 2008, Eq 9.27): rotor 1 on the base, rotor 2 on the first link."""
+    """N19 (Featherstone 2008, Eq 9.27): rotor 1 is on the base, rotor 2 on the first link."""
     rho = {"q1": 50.0, "q3": -30.0}
     source = Description(
         "geared",
@@ -127,7 +130,7 @@ def test_geared_two_link_arm() -> None:
 
 
 def test_a_differential() -> None:
-    """The ring turns with the mean of two wheels: M = diag(I1, I2) + I3/4, by hand."""
+    """The ring turns by the mean of two wheel angles, so M = diag(I1, I2) + I3/4."""
     robot = wheels(0.2, 0.3, 0.5).with_couplings(gear("ring", "w3", {"w1": 0.5, "w2": 0.5}, 0.1))
     assert (int(robot.mobility()), robot.couplings, robot.independent) == (
         2,
@@ -149,14 +152,14 @@ GROUND, CRANK, COUPLER, ROCKER = 0.4, 0.1, 0.35, 0.3
 
 
 def freudenstein(crank: Any, rocker: Any) -> Any:
-    """The squared length of the coupler less what it is, over twice crank times rocker."""
+    """Return the squared length error of the coupler, divided by twice crank times rocker."""
     x = GROUND + ROCKER * cos(rocker) - CRANK * cos(crank)
     y = ROCKER * sin(rocker) - CRANK * sin(crank)
     return (x * x + y * y - COUPLER**2) / (2.0 * CRANK * ROCKER)
 
 
 def test_a_nonlinear_gear_moves_as_the_four_bar() -> None:
-    """Freudenstein's equation in place of a coupler, which here has no mass to be missed."""
+    """A coupling by Freudenstein's equation moves like a four-bar with a massless coupler link."""
     bars = chasles.robots.four_bar(GROUND, CRANK, COUPLER, ROCKER)
     source = bars.model.source
     light = replace(
@@ -185,7 +188,7 @@ def test_a_nonlinear_gear_moves_as_the_four_bar() -> None:
 
 
 def test_energy_through_a_cam() -> None:
-    """w2 = sin(w1) on frictionless wheels: (I1 + I2 cos^2) w1'^2 / 2 stays, so w1'' is known."""
+    """For w2 = sin(w1), (I1 + I2 cos^2) w1'^2 / 2 is constant, which determines w1''."""
     robot = wheels(0.2, 0.3).with_couplings(coupling("cam", ["w1", "w2"], lambda a, b: b - sin(a)))
     y, yd = 0.9, 3.0
     q = robot.assemble([y])
@@ -207,7 +210,7 @@ def test_a_motion_through_a_cam_keeps_its_energy() -> None:
 
 
 def test_maximal_coordinates_of_geared_wheels() -> None:
-    """(0.2 + 4 * 0.3) qdd1 = tau1 + 2 tau2."""
+    """The acceleration satisfies (0.2 + 4 * 0.3) qdd1 = tau1 + 2 tau2."""
     robot = wheels(0.2, 0.3).with_couplings(gear("belt", "w2", {"w1": 2.0}))
     tau = np.array([0.5, 0.7])
     qdd, multipliers = chasles.maximal_dynamics(robot, np.zeros(2), np.zeros(2), tau)
@@ -215,11 +218,14 @@ def test_maximal_coordinates_of_geared_wheels() -> None:
     close(tau + robot.loop_matrix(np.zeros(2)).T @ multipliers, [0.2, 0.3] * qdd, 1e-12)
 
 
-# The equations -----------------------------------------------------------------------------------
+# Constraint equations ----------------------------------------------------------------------------
 
 
 def mixed() -> Robot:
-    """A four-bar whose crank a motor drives, and a cylindrical joint that follows both."""
+    """Return a four-bar with a geared motor and a cylindrical joint.
+
+    The coordinates of the cylindrical joint are coupled to each other and to the rocker.
+    """
     source = chasles.robots.four_bar().model.source
     return Robot(
         replace(
@@ -246,7 +252,10 @@ def mixed() -> Robot:
 
 @pytest.mark.parametrize("backend", TARGETS)
 def test_rows_follow_those_of_the_loops(backend: str) -> None:
-    """The matrix is the derivative of the residual, and the bias that of the matrix, negated."""
+    """Coupling rows of the matrix and the bias are derivatives of the residual.
+
+    The bias is -d(matrix)/dt qd. The rows of couplings follow those of loops.
+    """
     robot, loops = mixed(), chasles.robots.four_bar()
     residual, matrix, bias = (
         chasles.compile(robot, f"loop_{what}", backend=backend)
@@ -272,7 +281,7 @@ def test_rows_follow_those_of_the_loops(backend: str) -> None:
 
 
 def test_loops_and_couplings_together() -> None:
-    """One freedom; all methods agree and give what the equations of motion ask."""
+    """All methods satisfy the equation of motion of a mechanism with one degree of freedom."""
     robot = mixed()
     assert int(robot.mobility()) == 1
     assert robot.mobility().redundant == (("pin", 3), ("box", 0), ("screw", 0), ("cam", 0))
@@ -296,7 +305,7 @@ def test_stabilization_lets_errors_of_couplings_decay() -> None:
     close(qdd[1] - 2.0 * qdd[0], -2.0 / 0.1 * 1e-3 - 1e-7 / 0.1**2, 1e-9)
 
 
-# Redundant and wrong ones ------------------------------------------------------------------------
+# Redundant and faulty couplings ------------------------------------------------------------------
 
 
 def test_redundant_couplings_are_named() -> None:
@@ -337,7 +346,7 @@ def test_a_singular_position_names_the_coupling() -> None:
 
 
 def test_a_coupling_that_has_values_in_a_part_of_space() -> None:
-    """w2 = sqrt(w1 - 2): positions without a value, where searches may start, do no harm."""
+    """Searches may start at positions where w2 = sqrt(w1 - 2) is undefined."""
     robot = wheels(0.2, 0.3).with_couplings(
         coupling("cam", ["w1", "w2"], lambda a, b: b - sqrt(a - 2.0))
     )

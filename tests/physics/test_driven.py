@@ -1,4 +1,4 @@
-"""Joints driven in time: against the same robot with these joints free and moved so."""
+"""Robots with driven joints behave like the undriven robot in the same motion."""
 
 import math
 import pickle
@@ -30,14 +30,14 @@ from chasles.model import (
 from chasles.robots._solids import rod
 
 T = 0.7
-"""A time at which nothing is special, in s."""
+"""A generic time, in s."""
 
 H = 2e-3
-"""Step of the differences: fourth order, so that 1e-11 is left of smooth motions of a few Hz."""
+"""Step of fourth-order differences, in s, with an error of about 1e-11 for motions of a few Hz."""
 
 
 def swinging(robot: chasles.Robot, name: str, seed: int) -> Callable[[Any], list[Any]]:
-    """A smooth motion of a joint; its quaternion is not of unit length."""
+    """Return a smooth motion of a joint; a quaternion in it does not have unit length."""
     rng = np.random.default_rng(seed)
     at = robot.neutral()[robot.position_slice(name)]
     a, w, b = rng.uniform(0.1, 0.4, (3, len(at))).tolist()
@@ -52,7 +52,10 @@ def swinging(robot: chasles.Robot, name: str, seed: int) -> Callable[[Any], list
 
 @cache
 def pair() -> tuple[chasles.Robot, chasles.Robot, tuple[str, ...]]:
-    """A tree with every joint type, the same with one joint of each driven, and their names."""
+    """Return a tree with every joint type, the tree with driven joints, and their names.
+
+    One joint of each type is driven, except for rolling joints.
+    """
     free = tree(16, 3)
     first = {free.joint(name).kind: name for name in reversed(free.joints)}
     chosen = tuple(name for kind, name in first.items() if kind != "rolling")
@@ -60,7 +63,7 @@ def pair() -> tuple[chasles.Robot, chasles.Robot, tuple[str, ...]]:
 
 
 def given(free: chasles.Robot, chosen: tuple[str, ...], t: float) -> np.ndarray:
-    """q of the free robot with the driven joints where they are at a time."""
+    """Return q of the undriven robot with the driven joints at their positions for time t."""
     q = free.neutral()
     for k, name in enumerate(chosen):
         q[free.position_slice(name)] = swinging(free, name, k)(t)
@@ -68,12 +71,12 @@ def given(free: chasles.Robot, chosen: tuple[str, ...], t: float) -> np.ndarray:
 
 
 def slope(f: Callable[[float], np.ndarray], t: float = T) -> np.ndarray:
-    """df/dt by four values."""
+    """Return df/dt by fourth-order differences."""
     return (8.0 * (f(t + H) - f(t - H)) - (f(t + 2.0 * H) - f(t - 2.0 * H))) / (12.0 * H)
 
 
 def whole(t: float = T, seed: int = 0) -> tuple[np.ndarray, ...]:
-    """(q, qd, qdd) of the driven robot, then of the free one moving the same way."""
+    """Return (q, qd, qdd) of the driven robot, then of the undriven one in the same motion."""
     free, driven, chosen = pair()
     y, yd, ydd = state(driven, seed)
 
@@ -90,7 +93,7 @@ def whole(t: float = T, seed: int = 0) -> tuple[np.ndarray, ...]:
 
 
 def kept() -> np.ndarray:
-    """The velocity coordinates of the free robot that the driven one has, in order."""
+    """Return the undriven robot's indices of the velocity coordinates of the driven robot."""
     free, driven, _ = pair()
     return np.concatenate([np.r_[free.velocity_slice(n)] for n in driven.joints])
 
@@ -105,7 +108,10 @@ def test_driven_joints_have_no_coordinates() -> None:
 
 
 def test_frames_move_as_those_of_the_free_robot() -> None:
-    """To 1e-8: differences leave 1e-10 of accelerations. On floats, without tracing."""
+    """Frames move like those of the undriven robot.
+
+    Functions run on floats, without tracing. Differences have an error of 1e-10 for accelerations.
+    """
     free, driven, _ = pair()
     y, yd, ydd, q, qd, qdd = whole()
     here, there = driven.model.at(T), free.model
@@ -132,14 +138,14 @@ def test_inverse_dynamics_of_every_method(method: str) -> None:
 
 @cache
 def arm() -> chasles.Robot:
-    """Two driven joints of the PUMA, which has armature."""
+    """Return the PUMA, which has armature, with two driven joints."""
     return chasles.robots.puma560().drive(
         {"joint1": lambda t: 0.3 * sin(2.0 * t), "joint4": lambda t: 0.5 * t * t}
     )
 
 
 def arm_state() -> tuple[np.ndarray, ...]:
-    """The same of the arm, whose motions have closed forms."""
+    """Return (q, qd, qdd) of the arm, and of the undriven arm by closed forms of the motions."""
     y, yd, ydd = np.random.default_rng(4).normal(size=(3, 4))
     parts = (
         (y, (0.3 * np.sin(2.0 * T), 0.5 * T * T)),
@@ -154,7 +160,7 @@ ARM = np.array([1, 2, 4, 5])
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "mass_matrix"])
 def test_every_method_of_an_arm(function: str) -> None:
-    """All that the table lets have joints without coordinates; on floats, without tracing."""
+    """All methods that support followers agree; they run on floats, without tracing."""
     puma, (y, yd, ydd, q, qd, qdd) = chasles.robots.puma560(), arm_state()
     tau = puma.inverse_dynamics(q, qd, qdd)[ARM]
     arguments, expected = {
@@ -192,7 +198,10 @@ def test_other_functions_of_the_arm() -> None:
 
 
 def test_forward_dynamics_is_hybrid_with_the_motion_given() -> None:
-    """Also the forces that drive; of every joint type, on floats."""
+    """Forward dynamics and driving forces agree with hybrid dynamics for every joint type.
+
+    Functions run on floats.
+    """
     free, driven, chosen = pair()
     y, yd, tau, q, qd, qdd = whole(seed=2)
     mixed = qdd.copy()
@@ -216,11 +225,11 @@ def test_damping_and_outer_forces() -> None:
     close(force, puma.inverse_dynamics(q, qd, qdd, **options)[[0, 3]], 1e-12)
 
 
-# Derivatives and programs -------------------------------------------------------------------------
+# Derivatives and compiled programs ----------------------------------------------------------------
 
 
 def test_derivatives_of_driving_forces() -> None:
-    """By the coordinates those of the free robot; by time, differences."""
+    """Derivatives by q agree with those of the undriven robot, those by t with differences."""
     puma, (y, yd, ydd, q, qd, qdd) = chasles.robots.puma560(), arm_state()
     state = (y, yd, ydd, np.zeros(0))
     by_q, by_t = (arm().at_time(T).derivatives("driving_forces", *state, wrt=x) for x in "qt")
@@ -231,7 +240,7 @@ def test_derivatives_of_driving_forces() -> None:
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "forward_dynamics", "kinetic_energy"])
 def test_derivatives(function: str) -> None:
-    """By the coordinates those of the free robot; by time, differences."""
+    """Derivatives with respect to coordinates and time agree with finite differences."""
     y, yd, x, *_ = arm_state()
     arguments = (y, yd, x)[: 2 if function == "kinetic_energy" else 3]
     by_t = arm().at_time(T).derivatives(function, *arguments, wrt="t")
@@ -305,14 +314,14 @@ def test_a_robot_at_a_time_travels() -> None:
     assert np.array_equal(weightless.gravity_forces(y), expected)
 
 
-# Known motions ------------------------------------------------------------------------------------
+# Published motions --------------------------------------------------------------------------------
 
 G, LENGTH, SHAKE, PULSE = 9.81, 0.5, 0.05, 120.0
 
 
 @cache
 def kapitza() -> chasles.Robot:
-    """A point on a massless rod, whose pivot moves up and down: z = SHAKE cos(PULSE t)."""
+    """Return a bob on a massless rod, whose pivot moves vertically: z = SHAKE cos(PULSE t)."""
 
     def shaken(t: Any) -> Any:
         return SHAKE * cos(PULSE * t)
@@ -337,19 +346,22 @@ def kapitza() -> chasles.Robot:
 
 
 def angular(t: Any, angle: Any) -> Any:
-    """l angle'' = -(g + z'') sin(angle), from below."""
+    """Return angle'' from l angle'' = -(g + z'') sin(angle), with angle 0 pointing down."""
     return -(G - SHAKE * PULSE**2 * np.cos(PULSE * t)) * np.sin(angle) / LENGTH
 
 
 def test_a_pendulum_on_an_oscillating_support() -> None:
-    """Its equation, to what the rod's 1e-9 kg adds."""
+    """Accelerations agree with the pendulum equation, apart from the rod's 1e-9 kg."""
     angle, t = np.linspace(-3.0, 3.0, 7)[:, None], np.linspace(0.0, 0.1, 7)
     qdd = kapitza().at_time(t).forward_dynamics(angle, np.full_like(angle, 0.3), np.zeros(1))
     close(qdd[:, 0], angular(t, angle[:, 0]), 1e-8)
 
 
 def test_it_stands_upside_down_if_shaken_fast() -> None:
-    """Stable while (SHAKE PULSE)^2 > 2 g l (Kapitza 1951); the path as SciPy integrates it."""
+    """The upper position is stable if (SHAKE PULSE)^2 > 2 g l (Kapitza 1951).
+
+    The path agrees with SciPy's.
+    """
     assert (SHAKE * PULSE) ** 2 > 2.0 * G * LENGTH
     start, duration = np.pi - 0.1, 0.4
     run = chasles.simulate(kapitza(), [start], [0.0], duration=duration, dt=2e-4)
@@ -371,7 +383,7 @@ def test_it_stands_upside_down_if_shaken_fast() -> None:
 
 
 def test_a_follower_of_a_driven_joint_is_driven() -> None:
-    """Through chains of mimics, as the free robot with the same angles."""
+    """Driven followers in a chain of mimic joints need the torques of the free robot."""
     source = chasles.robots.planar(3).model.source
     first, second, third = source.joints
     led = replace(
@@ -394,7 +406,7 @@ def test_a_follower_of_a_driven_joint_is_driven() -> None:
     close(robot.at_time(T).driving_forces(none, none, none), tau, 1e-12)
 
 
-# The door -----------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------
 
 
 def test_the_time_must_be_said_and_be_one() -> None:
@@ -456,7 +468,7 @@ def test_motions_that_cannot_be() -> None:
 
 
 def governor(kind: str = "universal") -> chasles.Robot:
-    """A ball (1.5 kg, 0.4 m below) on a universal joint: it spins about z, and swings about y."""
+    """Return a ball of 1.5 kg, 0.4 m below a universal joint that rotates about z, then y."""
     ball = RigidInertia.from_center(1.5, Vector.of(0.0, 0.0, -0.4), Symmetric(*(0.0,) * 6))
     z, y = Vector.of(0.0, 0.0, 1.0), Vector.of(0.0, 1.0, 0.0)
     joint = JointData("hinge", kind, None, "ball", axis=z, second_axis=y)
@@ -464,9 +476,10 @@ def governor(kind: str = "universal") -> chasles.Robot:
 
 
 def test_one_freedom_of_a_joint_is_driven() -> None:
-    """A pendulum that turns about the vertical (Featherstone 2008, section 3.4), by Lagrange.
+    """One coordinate of a joint is driven: a pendulum that rotates about the vertical.
 
-    phi'' = (W^2 cos phi - g/l) sin phi, and the torque is 2 m l^2 W phi' sin phi cos phi.
+    By Lagrange, phi'' = (W^2 cos phi - g/l) sin phi, and the torque is
+    2 m l^2 W phi' sin phi cos phi (Featherstone 2008, section 3.4).
     """
     spin, length, mass = 5.0, 0.4, 1.5
     driven = governor().drive({"hinge[0]": lambda t: spin * t})
@@ -481,7 +494,7 @@ def test_one_freedom_of_a_joint_is_driven() -> None:
 
 
 def test_either_freedom_of_a_cylinder_is_driven() -> None:
-    """A tilted cylindrical joint: the slide falls by g cos a, whatever the turn does."""
+    """Either coordinate of a cylindrical joint can be driven; the slide falls with g cos a."""
     source = governor("cylindrical").model.source
     axis = Vector.of(0.6, 0.0, 0.8)
     joint = replace(source.joints[0], axis=axis, second_axis=None)

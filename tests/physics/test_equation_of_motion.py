@@ -1,7 +1,7 @@
-"""tau = M qdd + h: the two sides, the factors of M, Coriolis and gravity, energy and power.
+"""Equation of motion tau = M qdd + h: factors of M, Coriolis and gravity forces, energy and power.
 
-Rounding is bounded by 1e-11 (a few hundred operations of 1e-16, times the condition of M where a
-system is solved); differences in time by 1e-7 (see `Machine.rate`).
+Rounding errors are at most 1e-11: a few hundred operations of 1e-16, times the condition number of
+M where a system is solved. Errors of time differences are at most 1e-7 (see `Machine.rate`).
 """
 
 import numpy as np
@@ -34,24 +34,24 @@ SEVERAL = [f for f, rows in FUNCTIONS.items() if len({m.name for m in rows} - se
 
 
 FORMALISMS = ("spatial", "homogeneous", "lagrange", "augmented-tensor", "joint-motion")
-"""A method or two of each."""
+"""One or two methods of each formalism."""
 
 
 @pytest.mark.parametrize("function", SEVERAL)
 def test_methods_agree(light: Machine, function: str) -> None:
-    """Every method of every function."""
+    """All methods of each function agree, on one backend."""
     agree(light, function, [way for way in ways(light.robot, function) if way not in CUBIC])
 
 
 @pytest.mark.parametrize("function", SEVERAL)
 def test_formalisms_agree(machine: Machine, function: str) -> None:
-    """On every backend: the formalisms are one."""
+    """One or two methods of each formalism agree on several backends."""
     able = ways(machine.robot, function)
     agree(machine, function, [way for way in FORMALISMS if way in able and way not in CUBIC])
 
 
 def agree(machine: Machine, function: str, methods: list[str]) -> None:
-    """Assert that methods have the answer of the fastest one."""
+    """Assert that methods agree with the fastest one."""
     sign = signature(FUNCTIONS[function][0].algorithm)
     options = {"frame": machine.robot.frames[-1]} if "frame" in sign.options else {}
     state = (machine.q, machine.qd, machine.qdd)[: len(sign.inputs.keys() - {"f_ext"})]
@@ -62,7 +62,7 @@ def agree(machine: Machine, function: str, methods: list[str]) -> None:
 
 @pytest.mark.parametrize("choice", [by_moments, by_products], ids=lambda f: f.__name__)
 def test_regrouped_inertias_move_the_same(compiled: Machine, choice: Choice) -> None:
-    """The equation of motion of `equivalent(model)` is that of the model."""
+    """`equivalent(model)` has the same equation of motion as the model."""
     model = compiled.robot.model.frictionless()
     twin = equivalent(model, choice)
     assert any(a.inertia != b.inertia for a, b in zip(model.bodies, twin.bodies, strict=True))
@@ -81,7 +81,7 @@ def test_regrouped_inertias_move_the_same(compiled: Machine, choice: Choice) -> 
 
 def test_mass_matrix_is_symmetric_and_positive(machine: Machine) -> None:
     M = machine.run("mass_matrix", machine.q)
-    close(M, np.swapaxes(M, -1, -2), 1e-15)  # the block of one joint may round both ways
+    close(M, np.swapaxes(M, -1, -2), 1e-15)  # one joint's block may round asymmetrically
     assert np.all(np.linalg.eigvalsh(M) > 0.0)
 
 
@@ -101,7 +101,7 @@ def test_factors_of_the_mass_matrix(machine: Machine) -> None:
 
 
 def test_branches_do_not_couple(machine: Machine) -> None:
-    """Entries of M between branches are exact zeros, and no factor fills them in."""
+    """Entries of M and its factors between different branches are exactly zero."""
     model = machine.robot.model
     apart = np.ones((machine.nv, machine.nv), dtype=bool)
     for i, here in model.velocity_slices.items():
@@ -114,11 +114,11 @@ def test_branches_do_not_couple(machine: Machine) -> None:
         assert np.all(matrix[..., apart] == 0.0)
 
 
-# Coriolis, gravity, dissipation ----------------------------------------------------------------
+# Coriolis, gravity and dissipative forces ------------------------------------------------------
 
 
 def test_coriolis_matrix(machine: Machine) -> None:
-    """C qd = h - g, dM/dt = C + C', so dM/dt - 2C is skew."""
+    """C qd = h - g and dM/dt = C + C', so dM/dt - 2C is skew-symmetric."""
     q, qd = machine.q, machine.qd
     C = machine.run("coriolis_matrix", q, qd)
     h, g = machine.run("bias_forces", q, qd), machine.run("gravity_forces", q)
@@ -146,7 +146,7 @@ def test_bias_at_rest_is_gravity(machine: Machine) -> None:
 
 
 def test_dissipation_takes_power(machine: Machine) -> None:
-    """The resistance of a freedom is d qd + f sign(qd): damping and friction never give power."""
+    """Damping and friction resist with d qd + f sign(qd) and always dissipate power."""
     q, qd, qdd = machine.q, machine.qd, machine.qdd
     tau = machine.run("inverse_dynamics", q, qd, qdd)
     resisted = machine.run("inverse_dynamics", q, qd, qdd, dissipation=True)

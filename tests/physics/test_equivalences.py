@@ -1,8 +1,9 @@
-"""Three derivations of one moment (Balafoutis and Patel 1991, sections 5.3, 5.4, 6.3, appendix A).
+"""Lagrange, Kane and augmented links give the same joint moment (Balafoutis and Patel 1991).
 
-nu of Lagrange, h of Kane and eta of algorithm 5.7 are sums over all links beyond a joint; every
-method of inverse dynamics has them too, and shows them where joints are released. Base coordinates;
-rounding of some hundred operations is bounded by 1e-11.
+The moments nu of Lagrange, h of Kane and eta of algorithm 5.7 are sums over all links beyond a
+joint (sections 5.3, 5.4, 6.3 and appendix A). All methods of inverse dynamics return the same
+moments if the joints are replaced by free joints. Vectors are in base coordinates. Rounding errors
+of some hundred operations are at most 1e-11.
 """
 
 from collections.abc import Callable
@@ -34,13 +35,13 @@ def robot(request: pytest.FixtureRequest) -> chasles.Robot:
 
 
 def moment(Omega: np.ndarray, I: np.ndarray) -> np.ndarray:
-    """dual(Omega J - (Omega J)'), which turns a body with inertia I (4.3.41)."""
+    """Return dual(Omega J - (Omega J)'), the moment that turns a body with inertia I (4.3.41)."""
     M = Omega @ (np.trace(I) / 2.0 * np.eye(3) - I)
     return np.array([M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1]])
 
 
 def lagrange(c: Chain, i: int) -> np.ndarray:
-    """nu: sum of s_ij x m rdd_0j + m r_jj x sdd_0j + M_oj (5.4.12)."""
+    """Return nu, the sum of s_ij x m rdd_0j + m r_jj x sdd_0j + M_oj (5.4.12)."""
     total = np.zeros(3)
     for j in range(i, len(c.m)):
         force = c.m[j] * c.sdd[j] + c.Omega[j] @ c.h[j]
@@ -50,7 +51,7 @@ def lagrange(c: Chain, i: int) -> np.ndarray:
 
 
 def kane(c: Chain, i: int) -> np.ndarray:
-    """h: sum of M_cj + r_ij x m rdd_0j (5.4.19)."""
+    """Return h, the sum of M_cj + r_ij x m rdd_0j (5.4.19)."""
     total = np.zeros(3)
     for j in range(i, len(c.m)):
         r = c.h[j] / c.m[j]
@@ -62,7 +63,7 @@ def kane(c: Chain, i: int) -> np.ndarray:
 
 
 def augmented(c: Chain) -> tuple[np.ndarray, np.ndarray]:
-    """eta and mbar sdd + Udd of all joints, by steps 1 and 3 of algorithm 5.7 (5.4.13)."""
+    """Return eta and mbar sdd + Udd of all joints, by steps 1 and 3 of algorithm 5.7 (5.4.13)."""
     n = len(c.m)
     mbar, Udd, eta, force = 0.0, np.zeros(3), np.zeros((n + 1, 3)), np.zeros((n, 3))
     for i in reversed(range(n)):
@@ -79,7 +80,7 @@ def augmented(c: Chain) -> tuple[np.ndarray, np.ndarray]:
 
 
 def released(robot: chasles.Robot, *given: np.ndarray) -> tuple[chasles.Robot, list[np.ndarray]]:
-    """The same links in the same motion, held by free joints: these feel whole wrenches."""
+    """Return the links in the same motion on free joints, whose joint forces are whole wrenches."""
     source = robot.model.source
     bare = {"kind": "free", "armature": 0.0, "damping": 0.0, "friction": 0.0}
     joints = tuple(replace(j, **bare) if j.name in robot.joints else j for j in source.joints)
@@ -97,7 +98,7 @@ def released(robot: chasles.Robot, *given: np.ndarray) -> tuple[chasles.Robot, l
 
 
 def test_lagrange_kane_and_augmented_links_agree(robot: chasles.Robot) -> None:
-    """nu = h = eta for every joint (5.4.17, 5.4.20), and the forces along their axes are tau."""
+    """nu = h = eta for each joint (5.4.17, 5.4.20), and their components along the axes are tau."""
     at = state(robot, 21)
     c = chain(robot, *at)
     eta, force = augmented(c)
@@ -115,7 +116,7 @@ def test_lagrange_kane_and_augmented_links_agree(robot: chasles.Robot) -> None:
 
 @pytest.mark.parametrize("method", INVERSE)
 def test_every_method_has_that_moment(robot: chasles.Robot, method: str) -> None:
-    """All six components, in link axes, where free joints hold the links."""
+    """All components of force and moment agree in link axes if free joints connect the links."""
     at = state(robot, 22)
     eta, force = augmented(chain(robot, *at))
     free, given = released(robot, *at)
@@ -127,7 +128,7 @@ def test_every_method_has_that_moment(robot: chasles.Robot, method: str) -> None
 
 
 def test_hollerbach_recursion_is_the_sum(robot: chasles.Robot) -> None:
-    """Appendix A: D_i, e_i and c_i as sums (A.13)-(A.15), and tau of them (A.16), base axes."""
+    """Sums D_i, e_i and c_i of appendix A (A.13)-(A.15), in base axes, give tau (A.16)."""
     at = state(robot, 23)
     c, n = chain(robot, *at), robot.nv
     g = robot.gravity
@@ -150,7 +151,7 @@ def test_hollerbach_recursion_is_the_sum(robot: chasles.Robot) -> None:
 
 
 def test_generalized_links_are_composite_bodies(robot: chasles.Robot) -> None:
-    """U_i = mbar_i R_i and E_oi = E_ci - mbar_i R~ R~ (6.3.7-8): frozen links are one body."""
+    """U_i = mbar_i R_i and E_oi = E_ci - mbar_i R~ R~ (6.3.7-8) for the composite body."""
     c = chain(robot, *state(robot, 24))
     b = carried(c)
     for i in range(robot.nv):
@@ -171,7 +172,7 @@ def matrix(A: np.ndarray) -> Matrix:
 
 
 def test_recursions_of_generalized_links(robot: chasles.Robot) -> None:
-    """Lemmas 5.1, 5.2 and 6.1 for U, Udd and E, and (C.15) for L, from link to link."""
+    """Recursions for U, Udd and E (lemmas 5.1, 5.2, 6.1) and for L (C.15) agree with the sums."""
     c = chain(robot, *state(robot, 25))
     b = carried(c)
     mbar = np.array([np.sum(c.m[i:]) for i in range(robot.nv)])

@@ -1,6 +1,6 @@
-"""Other mechanisms with the same equation of motion: regrouped inertias, geared rotors.
+"""Different mechanisms with the same equation of motion: regrouped inertias and geared rotors.
 
-Featherstone 2008, sections 9.6 and 9.7; rounding is 1e-11.
+The source is Featherstone (2008), sections 9.6 and 9.7. Rounding errors are at most 1e-11.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ ROBOTS: dict[str, Callable[[], chasles.Robot]] = {
 
 
 def zeros(robot: chasles.Robot) -> int:
-    """How many inertia parameters of the bodies vanish, beside the largest of all."""
+    """Return the number of inertial parameters that are zero relative to the largest one."""
     found = np.abs(
         [x for b in robot.model.bodies for x in (b.inertia.m, *b.inertia.h, *b.inertia.I)]
     )
@@ -57,7 +57,7 @@ def test_simplified_robots_move_the_same(name: str) -> None:
 
 
 def test_what_does_not_stay() -> None:
-    """Reactions; and the momentum of mass that went into the base, unless the base floats."""
+    """Simplification changes joint reactions, and the momentum unless the base floats."""
     robot = stanford_arm()
     simple = robot.simplified()
     q, qd, qdd = state(robot, 2)
@@ -71,7 +71,7 @@ def test_what_does_not_stay() -> None:
 
 
 def test_no_mass_has_no_centre() -> None:
-    """All mass of the arm goes into its base; the arm before has a centre."""
+    """A simplified arm has no center of mass if all its mass has moved into the base."""
     simple = puma560().simplified()
     q, qd, _ = state(simple, 3)
     with raises("E-CALL-001"):
@@ -97,7 +97,10 @@ def test_equivalence_is_noticed_and_missed() -> None:
 
 
 def test_joints_of_two_names_and_mechanisms_that_rest_are_equivalent() -> None:
-    """ "continuous" is a revolute joint without limits; with all joints driven nothing is left."""
+    """Continuous and revolute joints are equivalent; other gravity makes a robot different.
+
+    A mechanism whose joints are all driven is equivalent to itself.
+    """
     for robot in (planar(2), chasles.robots.four_bar()):
         source = robot.model.source
         joints = tuple(replace(joint, kind="continuous") for joint in source.joints)
@@ -111,7 +114,7 @@ def test_joints_of_two_names_and_mechanisms_that_rest_are_equivalent() -> None:
 
 
 def test_fewer_operations() -> None:
-    """A named method runs on the robot as it is: on the simplified one it has less to do."""
+    """Named methods do not simplify the robot, so simplified robots need fewer operations."""
     robot = puma560()
     before, after = (
         chasles.cost(r, "inverse_dynamics", method="spatial") for r in (robot, robot.simplified())
@@ -123,7 +126,7 @@ def test_fewer_operations() -> None:
 
 
 def geared_arm(first: float, second: float) -> Description:
-    """Two links, each turned by a rotor on the link before it, through gears of these ratios."""
+    """Return two links, each turned through a gear by a rotor on the previous link."""
     link, rotor = box(2.0, (0.5, 0.1, 0.1), Vector.of(0.25, 0.0, 0.0)), box(0.3, (0.05, 0.05, 0.08))
     elbow = Transform(Rotation(), Vector.of(0.5, 0.0, 0.0))
     y = Vector.of(0.0, 1.0, 0.0)
@@ -139,7 +142,7 @@ def geared_arm(first: float, second: float) -> Description:
 
 
 def test_geared_arm() -> None:
-    """Section 9.6: H_G = [[H11 + r1^2 H22, H13 + r2 H14], [., H33 + r2^2 H44]]."""
+    """Mass matrix of section 9.6: H_G = [[H11 + r1^2 H22, H13 + r2 H14], [., H33 + r2^2 H44]]."""
     r1, r2 = 40.0, -25.0
     source = geared_arm(r1, r2)
     y = np.array([0.3, 0.9])

@@ -1,4 +1,4 @@
-"""Identities that Featherstone (2008) implies and no other file states: chapters 3, 7 and 8."""
+"""Identities of Featherstone (2008), chapters 3, 7 and 8, that no other file tests."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def dense(Phi: InverseInertia) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_articulated_inertias_of_all_assemblies(seed: int) -> None:
-    """Standard = variant 2 = inverse of variant 1, at every body that is not held; I^a S = 0."""
+    """Articulated inertias agree for all assembly formulas, and I^a S = 0."""
     model = without_armature(tree(9, seed)).model
     q = model.positions(chasles.Robot(model.source).random(seed=seed).tolist())
     standard = {i: ArticulatedInertia.of(I) for i, _, _, I in model.outward()}
@@ -50,7 +50,7 @@ def test_articulated_inertias_of_all_assemblies(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_assembled_inverse_inertia_is_that_of_the_operational_space(seed: int) -> None:
-    """Eq 7.9: J H^-1 J' of a free root is the inverse of its articulated inertia."""
+    """J H^-1 J' of a free root is the inverse of its articulated inertia (Eq 7.9)."""
     robot = without_armature(tree(6, seed, floating=True))
     q, root = robot.random(seed=seed), robot.model.bodies[0].name
     Phi = robot.operational_inertia_inverse(q, frame=root, axes="frame")
@@ -71,7 +71,7 @@ def test_assembled_inverse_inertia_is_that_of_the_operational_space(seed: int) -
 
 @pytest.mark.parametrize("seed", range(2))
 def test_gravity_is_a_force_on_every_body(seed: int) -> None:
-    """The accelerated base of Eq 5.12 does what forces I a_g on the bodies do."""
+    """Accelerating the base (Eq 5.12) is equivalent to forces I a_g on the bodies."""
     robot = tree(9, seed)
     weightless = robot.with_gravity((0.0, 0.0, 0.0))
     q, qd, qdd = state(robot, seed)
@@ -93,7 +93,10 @@ def test_gravity_is_a_force_on_every_body(seed: int) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_constraints_of_loops(name: str) -> None:
-    """K G = 0, K g = k, K qd = 0; loops do no work: tau_c . qd = 0 and G' tau_c = 0 (3.5, 3.6)."""
+    """Loop constraints satisfy K G = 0, K g = k, K qd = 0 and do no work (sections 3.5 and 3.6).
+
+    No work means tau_c . qd = 0 and G' tau_c = 0.
+    """
     robot, q, qd, tau = closed_state(name, 4)
     n, K, k = int(robot.mobility(q)), robot.loop_matrix(q), robot.loop_bias(q, qd)
     G = np.array([robot.complete(q, unit) for unit in np.eye(n)]).T
@@ -112,16 +115,16 @@ def test_constraints_of_loops(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["four_bar", "delta"])
 def test_velocity_across_a_loop_and_its_rate(name: str) -> None:
-    """K qd = T' v_J for any qd; along a motion that keeps the loops closed it stays zero.
+    """The rate of K qd is K qdd - k, and the rate of the loop residual is K qd.
 
-    d/dt (K qd) = K qdd - k with qdd of `complete`: by central differences along the motion.
+    Both are checked by central differences along motions that leave the loops.
     """
     robot, q, qd, _ = closed_state(name, 5)
     rng, h = np.random.default_rng(6), 1e-4
     n = int(robot.mobility(q))
     y = [robot.mechanism.closing.freedoms.index(freedom) for freedom in robot.independent]
     _, qdd = robot.complete(q, qd[y], rng.normal(size=n))
-    wrong = qdd + rng.normal(size=robot.nv)  # leaves the loops: K qd grows at the rate K qdd - k
+    wrong = qdd + rng.normal(size=robot.nv)  # leaves the loops: K qd changes at the rate K qdd - k
     after, before = (
         robot.loop_matrix(robot.integrate(q, s * qd + 0.5 * s * s * wrong)) @ (qd + s * wrong)
         for s in (h, -h)

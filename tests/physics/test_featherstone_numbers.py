@@ -1,8 +1,8 @@
-"""Numbers printed in Featherstone (2008), with his slips corrected, that no other file has.
+"""Values printed in Featherstone (2008), with errata corrected, that no other file tests.
 
 The zig-zag arm (10.2) is in test_published.py, box and cylinder (7.1) in
 test_operational_inertia.py, the geared arm (9.6) in test_equivalent_mechanisms.py, the parent array
-of a reduced tree (9.1) in test_hybrid.py, the four-bar in space (8.10) in test_loops.py.
+of a reduced tree (9.1) in test_hybrid.py, the spatial four-bar (8.10) in test_loops.py.
 """
 
 from dataclasses import fields
@@ -28,11 +28,11 @@ from chasles.numeric.subspaces import active_subspace
 from chasles.robots import general_chain
 from chasles.robots._solids import box, sphere
 
-# 10.1: a body of unit mass and inertia, seen from afar ------------------------------------------
+# 10.1: a body of unit mass and inertia in a distant frame ---------------------------------------
 
 
 def far(x: float, y: float) -> tuple[np.ndarray, np.ndarray]:
-    """I and f - v x* I v at the origin O, for f = (1, -1, 1) and v = (1, 0, 0) at the centre."""
+    """Return I and f - v x* I v at O, for f = (1, -1, 1) and v = (1, 0, 0) at the center."""
     to_origin = PlanarTransform.of(0.0, -x, -y)
     I = to_origin @ PlanarInertia.from_center(1.0, 0.0, 0.0, 1.0)
     v, f = to_origin @ PlanarMotion(1.0, 0.0, 0.0), to_origin @ PlanarForce(1.0, -1.0, 1.0)
@@ -41,7 +41,7 @@ def far(x: float, y: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_far_frame() -> None:
-    """N1, Eq 10.1: matrix, right side, solution, condition, and four digits lost."""
+    """N1, Eq 10.1: matrix, right side, solution, condition number, and loss of four digits."""
     I, right = far(100.0, 10.0)
     np.testing.assert_array_equal(I, [[10101.0, -10.0, 100.0], [-10.0, 1.0, 0.0], [100.0, 0.0, 1]])
     np.testing.assert_array_equal(right, [111.0, -1.0, 1.0])
@@ -51,7 +51,7 @@ def test_far_frame() -> None:
 
 
 def test_error_grows_as_the_square_of_the_distance() -> None:
-    """N2, Fig 10.2: errors of the acceleration at the centre, flat below 1, of slope 2 above."""
+    """N2, Fig 10.2: the error is constant below distance 1, and grows with its square above."""
     rng = np.random.default_rng(10)
     distances = np.array([0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5])
     means = []
@@ -73,7 +73,7 @@ def test_error_grows_as_the_square_of_the_distance() -> None:
 
 
 def tree(parents: tuple[int, ...]) -> chasles.Robot:
-    """Hinged boxes, numbered from 1 as in the book, each on its parent; 0 is the base."""
+    """Return boxes on revolute joints, numbered from 1 as in the book; 0 is the base."""
     links = [LinkData("0", RigidInertia.zero())]
     joints = []
     for i, p in enumerate(parents, start=1):
@@ -85,7 +85,7 @@ def tree(parents: tuple[int, ...]) -> chasles.Robot:
 
 
 def test_sets_of_a_tree() -> None:
-    """N9: kappa, mu and nu of a tree of eight bodies, and the sums of Eq 4.3 in either order."""
+    """N9: kappa, mu and nu of a tree of eight bodies agree with the book."""
     model = tree((0, 1, 1, 0, 3, 4, 4, 4)).model
     name = {WORLD: 0} | {i: int(body.name) for i, body in enumerate(model.bodies)}
     support = {name[i]: {name[k] for k in model.support(i)} for i in range(8)}
@@ -102,7 +102,7 @@ def test_sets_of_a_tree() -> None:
 
 
 def test_mass_of_a_tree_in_either_order() -> None:
-    """Eq 4.3 on M: composite bodies sum over nu(i), Jacobians of bodies over kappa(i)."""
+    """The mass matrix as a sum over bodies (Eq 4.3) agrees with the composite-body result."""
     robot = tree((0, 1, 1, 0, 3, 4, 4, 4))
     q = robot.random(seed=1)
     total = np.zeros((8, 8))
@@ -121,7 +121,7 @@ def test_mass_of_a_tree_in_either_order() -> None:
 
 
 def test_pinion() -> None:
-    """N18: a force at the rim of a gear of radius r, T_a = (0, 0, 1, 0, -1/r, 0)."""
+    """N18: a force at the rim of a gear has the active subspace T_a = (0, 0, 1, 0, -1/r, 0)."""
     r, S = 0.25, np.eye(6)[:, 2:3]
     f = np.array([[0.0, 0.0, -r * 7.0, 0.0, 7.0, 0.0]]).T
     Ta = active_subspace(S, f)
@@ -133,7 +133,7 @@ def test_pinion() -> None:
 
 
 def spin(arena: Arena) -> Program:
-    """tau = s . (v x I v), with I = diag(1.5, 1.6, 1.7) and s = (0, 0, 1), all written out."""
+    """Return the program for tau = s . (v x I v) with I = diag(1.5, 1.6, 1.7), s = (0, 0, 1)."""
     v = Vector(tuple(arena.input("v", k) for k in range(3)))
     I = Matrix(((1.5, 0.0, 0.0), (0.0, 1.6, 0.0), (0.0, 0.0, 1.7)))
     h = [row[0] * v[0] + row[1] * v[1] + row[2] * v[2] for row in I.rows]
@@ -143,7 +143,7 @@ def spin(arena: Arena) -> Program:
 
 
 def test_symbolic_simplification() -> None:
-    """N20: 29 operations as written, 5 by simple rules; the optimum, 0.1 v1 v2, has 2."""
+    """N20: 29 operations as written, 5 by simple rules, 2 at the optimum 0.1 v1 v2."""
     steps = count()
     written = spin(Arena({}, lambda: next(steps), apart=True))
     simplified = spin(Arena(RULES))
@@ -155,11 +155,11 @@ def test_symbolic_simplification() -> None:
         assert tau == pytest.approx(0.1 * v[0] * v[1], rel=1e-14)
 
 
-# Numbers of numbers -----------------------------------------------------------------------------
+# Numbers of parameters --------------------------------------------------------------------------
 
 
 def size(value: object) -> int:
-    """How many numbers a value is made of."""
+    """Return the number of scalars in a value."""
     if isinstance(value, Vector):
         return len(value)
     if isinstance(value, Matrix):
@@ -174,12 +174,12 @@ def matrix_of(A: RigidInertia | ArticulatedInertia) -> np.ndarray:
 
 
 def dimension(matrices: list[np.ndarray]) -> int:
-    """How many numbers it takes to tell such matrices apart: the dimension of their span."""
+    """Return the dimension of the span of matrices."""
     return int(np.linalg.matrix_rank(np.array([A.ravel() for A in matrices]), tol=1e-9))
 
 
 def particles(rng: np.random.Generator, *, planar: bool = False) -> np.ndarray:
-    """The spatial inertia of a few particles, by Eq 2.62: sum of m X' X of their places."""
+    """Return the spatial inertia of a few particles, the sum of m X' X (Eq 2.62)."""
     total = np.zeros((6, 6))
     for m, x, y, z in rng.uniform(0.5, 1.5, size=(6, 4)):
         c = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -188,15 +188,16 @@ def particles(rng: np.random.Generator, *, planar: bool = False) -> np.ndarray:
 
 
 def articulated(rng: np.random.Generator) -> np.ndarray:
-    """What handles feel of a body that carries another on a joint (Eq 7.2)."""
+    """Return the articulated inertia of a body that carries another on a joint (Eq 7.2)."""
     inner, outer, s = particles(rng), particles(rng), rng.normal(size=6)
     return inner + outer - np.outer(outer @ s, outer @ s) / (s @ outer @ s)
 
 
 def test_types_hold_as_many_numbers_as_it_takes() -> None:
-    """N24: a rigid inertia 10 (4 in the plane), an articulated one 21 (6), a transform 12.
+    """N24: a rigid inertia has 10 parameters, an articulated one 21, a transform 12.
 
-    The numbers are dimensions of spans: of inertias of particles, of handles, of turns and shifts.
+    A planar rigid inertia has 4, and a planar articulated one 6. These are the dimensions of the
+    spans of inertias of particles, articulated inertias, rotations and translations.
     """
     rng = np.random.default_rng(24)
     rigid, handles = ([make(rng) for _ in range(60)] for make in (particles, articulated))
@@ -212,7 +213,7 @@ def test_types_hold_as_many_numbers_as_it_takes() -> None:
 
 
 def test_what_the_types_hold_is_what_particles_have() -> None:
-    """Mass, first moments and second moments of particles, read from the matrix, give it back."""
+    """A rigid inertia built from the moments of particles reproduces their matrix."""
     A = particles(np.random.default_rng(5))
     h = Vector.of(A[2, 4], A[0, 5], A[1, 3])
     I = RigidInertia(float(A[3, 3]), h, Symmetric.of(Matrix(tuple(map(tuple, A[:3, :3].tolist())))))
@@ -221,7 +222,7 @@ def test_what_the_types_hold_is_what_particles_have() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_geometry_of_a_chain_has_four_numbers_a_joint_and_six(n: int) -> None:
-    """N24: 4n + 6 of the 6n + 6 numbers that place n revolute axes and a tool can be told apart."""
+    """N24: of 6n + 6 geometric parameters of n revolute joints, 4n + 6 are identifiable."""
     rng = np.random.default_rng(n)
     poses, angles = rng.normal(size=(n + 1, 6)), rng.uniform(-3.0, 3.0, size=(4 * n + 8, n))
 
@@ -241,7 +242,7 @@ def test_geometry_of_a_chain_has_four_numbers_a_joint_and_six(n: int) -> None:
 
 
 def placement(six: np.ndarray) -> np.ndarray:
-    """A frame turned by a rotation vector and shifted."""
+    """Return the frame given by a rotation vector and a translation."""
     T = np.eye(4)
     T[:3, :3] = matrix_from_vector(Vector(tuple(six[:3].tolist()))).rows
     T[:3, 3] = six[3:]
@@ -249,14 +250,14 @@ def placement(six: np.ndarray) -> np.ndarray:
 
 
 def test_a_sphere_ten_times_as_large() -> None:
-    """N6: a thousand times the mass, a hundred thousand times the inertia (section 10.1)."""
+    """N6: a sphere of ten times the radius has 1e3 times the mass and 1e5 times the inertia."""
     small, large = (sphere(4.0e3 * np.pi / 3.0 * r**3, r) for r in (0.01, 0.1))
     assert large.m / small.m == pytest.approx(1e3)
     assert large.I.xx / small.I.xx == pytest.approx(1e5)
 
 
 def test_equivalent_inertias_save_a_seventh() -> None:
-    """N26: about 15 % of the recursion, for arms that mostly turn."""
+    """N26: equivalent inertias save about 15 % of the operations for mostly revolute arms."""
     arm = general_chain(6)
     before, after = (
         chasles.cost(robot, "inverse_dynamics", method="spatial").flops
@@ -266,9 +267,11 @@ def test_equivalent_inertias_save_a_seventh() -> None:
 
 
 def test_recursion_against_closed_form() -> None:
-    """N26: the original recursion is somewhat cheaper than the spatial one; the closed form of
-    Uicker and Kahn, here with common terms taken once, still costs ten times as much (100 in the
-    book)."""
+    """N26: the vector recursion is cheaper than the spatial one; the closed form is not.
+
+    The closed form of Uicker and Kahn, with common terms computed once, costs ten times as much.
+    The factor in the book is 100.
+    """
     closed, spatial, original = (
         chasles.cost(general_chain(6), "inverse_dynamics", method=method, rules="book").flops
         for method in ("uicker-kahn", "spatial", "newton-euler-vector")

@@ -1,7 +1,8 @@
-"""Floating bases beside the free joint that they are (Featherstone 2008, sections 9.3 to 9.5).
+"""Floating bases agree with a free joint at the root (Featherstone 2008, sections 9.3 to 9.5).
 
-Methods that know the base agree with those that see a joint of six freedoms, to 1e-11; momentum is
-that of the composite body and the joints; a motion without momentum is that of the joints alone.
+Methods for floating bases agree to 1e-11 with methods that treat the base as a joint with six
+degrees of freedom. The momentum is that of the composite body and of the joints. If the momentum is
+zero, the joint velocities determine the motion of the base.
 """
 
 from dataclasses import replace
@@ -25,7 +26,7 @@ WRENCH = {"f_ext": {"tip": np.array([0.3, -0.2, 0.5, 4.0, 2.0, -3.0])}}
 
 
 def rotor_at_the_base() -> chasles.Robot:
-    """Armature and damping of the free joint itself, which gravity does not act on."""
+    """Return a tree with armature and damping on the free joint at its root."""
     source = tree(5, 3, floating=True).model.source
     first, *rest = source.joints
     assert first.kind == "free"
@@ -39,7 +40,7 @@ def forces(robot: chasles.Robot) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", [n for n in ROBOTS if n != "mimics"])
 def test_forward_dynamics_is_that_of_the_free_joint(name: str) -> None:
-    """Table 9.4 against tables 7.1 and 9.5: the mass matrix of a free joint is [I_0 F; F' H]."""
+    """Table 9.4 agrees with tables 7.1 and 9.5: the mass matrix has the blocks [I_0 F; F' H]."""
     robot = ROBOTS[name]()
     q, qd, tau = state(robot, 1)
     arrays = (robot.model, "forward_dynamics", q, qd, tau)
@@ -50,7 +51,7 @@ def test_forward_dynamics_is_that_of_the_free_joint(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_inverse_dynamics_is_the_hybrid_of_the_free_joint(name: str) -> None:
-    """Table 9.6: base acceleration and joint forces; put into inverse dynamics they balance."""
+    """Base acceleration and joint torques of table 9.6 satisfy inverse dynamics."""
     robot = ROBOTS[name]()
     q, qd, given = state(robot, 2)
     base = robot.velocity_slice(robot.joints[0])
@@ -69,7 +70,7 @@ def test_inverse_dynamics_is_the_hybrid_of_the_free_joint(name: str) -> None:
 
 @pytest.mark.parametrize("function", ["forward_dynamics", "hybrid_dynamics"])
 def test_traced_methods_agree(function: str) -> None:
-    """As programs, with inertias regrouped and frames moved for the fastest."""
+    """Compiled programs agree, although the fastest one regroups inertias and moves frames."""
     robot = quadruped()
     q, qd, x = state(robot, 3, 2)
     options = {"known": robot.joints[1:]} if function == "hybrid_dynamics" else {}
@@ -82,7 +83,10 @@ def test_traced_methods_agree(function: str) -> None:
 
 
 def test_composite_inertia_and_momentum() -> None:
-    """Example 9.3: I_0 v_0 + F qd is the momentum, seen from the base; half its power is T."""
+    """I_0 v_0 + F qd is the momentum about the base's origin (example 9.3).
+
+    The blocks of I_0 are given by the mass and the center of mass.
+    """
     robot = tree(9, 4, floating=True)
     q, qd, _ = state(robot, 4)
     base = robot.bodies[0]
@@ -108,7 +112,7 @@ def test_composite_inertia_and_momentum() -> None:
 @pytest.mark.parametrize("at", ["frame", "world", (0.1, -0.3, 0.2)])
 @pytest.mark.parametrize("name", ["tree", "mimics"])
 def test_generalized_jacobian_of_motions_without_momentum(name: str, axes: Any, at: Any) -> None:
-    """The base takes the velocity that leaves no momentum: then J* qd is J qd."""
+    """If the total momentum is zero, J* qd equals J qd."""
     robot = ROBOTS[name]()
     q, qd, _ = state(robot, 5)
     view = {"frame": "tip", "axes": axes, "at": at}
@@ -124,7 +128,7 @@ def test_generalized_jacobian_of_motions_without_momentum(name: str, axes: Any, 
 
 
 def test_generalized_jacobian_moves_what_an_impulse_moves() -> None:
-    """A sudden change of joint rates on a robot at rest: the joints' impulses alone make it."""
+    """J* gives the velocity change of a frame that joint impulses cause on a robot at rest."""
     robot = quadruped()
     q, dqd, _ = state(robot, 6)
     M = robot.mass_matrix(q)
@@ -140,7 +144,7 @@ def test_a_held_base_does_not_recoil() -> None:
     assert np.array_equal(arm.generalized_jacobian(q, frame="tool"), arm.jacobian(q, frame="tool"))
 
 
-# Doors -----------------------------------------------------------------------------------------
+# Errors ----------------------------------------------------------------------------------------
 
 
 def test_methods_for_floating_bases_refuse_others() -> None:
@@ -159,7 +163,10 @@ def test_methods_for_floating_bases_refuse_others() -> None:
 
 
 def bracket(d: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """ad(d) v of the free joint's twists, zero for the other joints, whose steps add."""
+    """Return ad(d) v for the twist of the free joint, and zero for the other joints.
+
+    Steps of the other joints are added, so their bracket is zero.
+    """
     found = np.zeros_like(v)
     found[:3] = np.cross(d[:3], v[:3])
     found[3:6] = np.cross(d[:3], v[3:6]) + np.cross(d[3:6], v[:3])
@@ -167,13 +174,13 @@ def bracket(d: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def rate_of_step(d: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """How the step d along `integrate` changes at velocity v, to the fourth order of a method."""
+    """Return the rate of the step d along `integrate` at velocity v, for a fourth-order method."""
     turned = bracket(d, v)
     return v + turned / 2.0 + bracket(d, turned) / 12.0
 
 
 def runge_kutta(robot: chasles.Robot, q: np.ndarray, v: np.ndarray, h: float) -> Any:
-    """One step of the fourth order on the configuration space (Munthe-Kaas 1999)."""
+    """Take a fourth-order Runge-Kutta step on the configuration space (Munthe-Kaas 1999)."""
     none = np.zeros(robot.nv)
     d, w, steps, rates = none, v, [], []
     for ahead in (h / 2, h / 2, h, 0.0):
@@ -185,7 +192,7 @@ def runge_kutta(robot: chasles.Robot, q: np.ndarray, v: np.ndarray, h: float) ->
 
 
 def test_momentum_in_free_fall() -> None:
-    """An arm set free turns for ten seconds: L about its centre and p - m g t stay to 1e-10."""
+    """In 10 s of free fall, L about the center of mass and p - m g t are constant to 1e-10."""
     arm = stanford_arm()
     robot = arm.subtree(arm.bodies[1], floating=True)
     rng = np.random.default_rng(8)

@@ -1,4 +1,4 @@
-"""External wrenches, joint reactions, momentum and the centre of mass."""
+"""External wrenches, joint reactions, momentum and center of mass."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ DIFFERENCE = 1e-7
 
 @pytest.mark.parametrize(("axes", "at"), VIEWS)
 def test_wrench_acts_through_the_jacobian(compiled: Machine, axes: str, at: object) -> None:
-    """tau = M qdd + h - J'F, with J written as F is; the same in forward dynamics."""
+    """tau = M qdd + h - J'F, with J and F in the same axes and at the same point."""
     q, qd, qdd = compiled.q, compiled.qd, compiled.qdd
     F = np.random.default_rng(5).normal(size=(len(q), 6))
     J = compiled.run("jacobian", q, frame="tip", axes=axes, at=at)
@@ -26,7 +26,7 @@ def test_wrench_acts_through_the_jacobian(compiled: Machine, axes: str, at: obje
 
 
 def test_wrenches_add_up(machine: Machine) -> None:
-    """Two wrenches on different links; forward dynamics feels them as joint forces J'F."""
+    """Wrenches on different links act on forward dynamics like joint torques J'F."""
     q, qd, tau = machine.q, machine.qd, machine.qdd
     rng = np.random.default_rng(6)
     f_ext, moved = {}, np.zeros_like(tau)
@@ -40,7 +40,7 @@ def test_wrenches_add_up(machine: Machine) -> None:
 
 
 def test_reactions_project_to_joint_forces(machine: Machine) -> None:
-    """tau = S'f + armature qdd; S is what a joint's own columns of its link's Jacobian are."""
+    """tau = S'f + armature qdd, where S is the joint's columns in the Jacobian of its link."""
     q, qd, qdd = machine.q, machine.qd, machine.qdd
     F = np.random.default_rng(7).normal(size=(len(q), 6))
     f_ext = {"tip": F}
@@ -60,7 +60,7 @@ def test_reactions_project_to_joint_forces(machine: Machine) -> None:
 
 
 def mass(robot: chasles.Robot) -> float:
-    """Of all moving bodies."""
+    """Return the total mass of the moving bodies."""
     return float(sum(body.inertia.m for body in robot.model.bodies))
 
 
@@ -71,7 +71,7 @@ def test_momentum_is_the_centroidal_matrix_times_velocity(machine: Machine) -> N
 
 
 def test_momentum_at_two_points(machine: Machine) -> None:
-    """About the world's origin it is more by c x p."""
+    """Angular momentum about the world's origin is larger by c x p."""
     q, qd = machine.q, machine.qd
     at_com, at_world = (machine.run("momentum", q, qd, at=at) for at in ("com", "world"))
     c, p = machine.run("center_of_mass", q), at_com[:, 3:]
@@ -93,7 +93,7 @@ def test_potential_energy_is_that_of_the_center_of_mass(machine: Machine) -> Non
 
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (1.0, -2.0, -9.0)])
 def test_nothing_outside_changes_momentum_but_gravity(gravity: tuple[float, ...]) -> None:
-    """A free tree whose joints push only against each other: dp/dt = m g, and about the com 0."""
+    """In free fall, dp/dt = m g, and angular momentum about the com is constant."""
     robot = tree(9, 4, floating=True).with_gravity(gravity)
     run = runner(robot, "llvm")
     q, qd, tau = state(robot, 8, 2)

@@ -1,7 +1,8 @@
-"""Forward dynamics by every way of Balafoutis and Patel (1991), chapter 6.
+"""Forward dynamics methods of Balafoutis and Patel (1991), chapter 6.
 
-All agree with `mass-matrix` and `articulated-body` to 1e-11, or to rounding times the condition of
-the mass matrix where that is more. `test_pinocchio.py` has them on every published robot.
+All methods agree with `mass-matrix` and `articulated-body` to 1e-11, or to rounding error times the
+condition number of the mass matrix if that is more. `test_pinocchio.py` tests them on published
+robots.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ TAKING_MIMICS = tuple(m.name for m in FUNCTIONS["forward_dynamics"] if m.followe
 
 
 def agree(robot: chasles.Robot, seed: int, *methods: str, forces: bool = False) -> None:
-    """Every method gives what the mass matrix gives, with damping and friction as they are."""
+    """Assert that methods agree with `mass-matrix`, including damping and friction."""
     q, qd, tau = state(robot, seed)
     rng = np.random.default_rng(seed)
     f_ext = {name: rng.normal(size=6) for name in robot.bodies[-2:]} if forces else None
@@ -43,7 +44,7 @@ def test_arms(name: str) -> None:
 
 
 def test_panda() -> None:
-    """Its fingers follow one another, or are free."""
+    """Methods agree for the Panda with mimic fingers, and with independent fingers."""
     panda = ROBOTS["panda"]()
     agree(panda, 2, *set(WAYS) & set(TAKING_MIMICS))
     agree(chasles.Robot(panda.model.source, mimic=False), 2, *WAYS)
@@ -62,7 +63,7 @@ def test_mimic_joints(seed: int) -> None:
 
 
 def test_links_without_mass() -> None:
-    """No root of an inertia is taken, so zero is as good as any."""
+    """Methods agree for a massless link, because they take no square root of an inertia."""
     robot = random_chain("RRR", 4)
     source = robot.model.source
     hollow = tuple(
@@ -77,7 +78,7 @@ def test_links_without_mass() -> None:
 
 
 def gantry() -> chasles.Robot:
-    """Three slides at right angles without gravity: M = diag(7, 6, 4)."""
+    """Return three perpendicular prismatic joints without gravity: M = diag(7, 6, 4)."""
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for row, mass in zip(Matrix.identity().rows, (1.0, 2.0, 4.0), strict=True):
         name = f"slide{len(joints)}"
@@ -94,7 +95,7 @@ def gantry() -> chasles.Robot:
     "tau", [(0.0, 0.0, 0.0), (0.0, 3.0, 0.0), (1.0, 0.0, 1e-200), (7.0, 6.0, 4.0)]
 )
 def test_residual_that_vanishes_early(target: str, tau: tuple[float, ...]) -> None:
-    """No step, one, two, and one again: what is over adds nothing, and nothing is divided by it."""
+    """Steps after the residual has vanished change nothing and do not divide by zero."""
     rest = np.zeros(3)
     run = runner(gantry(), target)
     with np.errstate(all="raise", under="ignore"):
@@ -103,7 +104,7 @@ def test_residual_that_vanishes_early(target: str, tau: tuple[float, ...]) -> No
 
 
 def test_single_precision() -> None:
-    """Squares of residuals would underflow if they were followed to the end."""
+    """Squares of residuals do not underflow in single precision."""
     robot, rest = gantry(), np.zeros(3, dtype=np.float32)
     tau = np.array([1e-3, 0.0, 1e-6], dtype=np.float32)
     qdd = robot.forward_dynamics(rest, rest, tau, method="conjugate-gradient")
@@ -112,7 +113,7 @@ def test_single_precision() -> None:
 
 
 def test_forces_that_hold_still() -> None:
-    """tau = h: the residual is rounding from the start, and so is the acceleration."""
+    """For tau = h the residual is only rounding error, and so is the acceleration."""
     robot = puma560()
     q, qd, _ = state(robot, 5, 100)
     h = robot.bias_forces(q, qd)
@@ -121,7 +122,7 @@ def test_forces_that_hold_still() -> None:
 
 
 def short_recurrence(M: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Conjugate gradients as they are printed: n steps, each direction from the last."""
+    """Return the textbook solution by conjugate gradients, with n steps and a short recurrence."""
     x, r = np.zeros_like(b), b
     p = r
     for _ in b:
@@ -132,7 +133,7 @@ def short_recurrence(M: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def test_the_short_recurrence_is_not_enough() -> None:
-    """After n steps with rounding it is far off, which is why all directions are kept."""
+    """The short recurrence is inaccurate after n steps, so the library keeps all directions."""
     robot = tree(9, 0)
     q, qd, tau = state(robot, 6)
     M, h = direct(robot.model, "mass_matrix", q), direct(robot.model, "bias_forces", q, qd)
@@ -145,7 +146,7 @@ def test_the_short_recurrence_is_not_enough() -> None:
 
 
 def test_derivatives_are_refused() -> None:
-    """Where the residual is zero the iteration has no slope, and M^-1 would come out as zero."""
+    """Derivatives are rejected: where the residual is zero, they would be zero instead of M^-1."""
     robot, rest = gantry(), np.zeros(3)
     given = {"method": "conjugate-gradient"}
     with raises("E-CALL-064", "'conjugate-gradient'"):
@@ -154,7 +155,7 @@ def test_derivatives_are_refused() -> None:
         robot.pullback("forward_dynamics", rest, rest, rest, covector=rest, **given)
 
 
-# Growth ----------------------------------------------------------------------------------------
+# Complexity ------------------------------------------------------------------------------------
 
 ORDER = {
     1: (
@@ -175,14 +176,17 @@ ORDER = {
         *(("forward_dynamics", name) for name in WAYS if name != "spatial-operator"),
     ),
 }
-"""The power of n in the operations of an arm with n turning joints, matrices solved included."""
+"""Methods by the exponent of n in their operation count, for an arm with n revolute joints.
+
+The count includes the solution of linear systems.
+"""
 
 
 @pytest.mark.parametrize(
     ("order", "function", "method"), [(n, *way) for n, ways in ORDER.items() for way in ways]
 )
 def test_growth(order: int, function: str, method: str) -> None:
-    """By how much each further joint costs more than the one before: nothing, as much, or more."""
+    """Second differences of the operation count are zero, constant or growing with n."""
     cost = {
         n: chasles.cost(general_chain(n), function, method=method).flops
         for n in (4, 5, 6, 10, 11, 12)

@@ -1,6 +1,7 @@
-"""Velocity, acceleration, jerk and beyond, and the rates of Jacobians, on trees of every joint.
+"""Velocity, acceleration, jerk and higher derivatives, and rates of Jacobians.
 
-Rounding is bounded by 1e-11 of the largest derivative of the same order, differences by 1e-7.
+Trees have every joint type. Errors by rounding are at most 1e-11 of the largest derivative of the
+same order, errors by differences at most 1e-7.
 """
 
 import pickle
@@ -28,7 +29,7 @@ TREES = {
 
 
 def moving(robot: chasles.Robot, order: int, seed: int) -> tuple[np.ndarray, ...]:
-    """A random configuration (quaternions of any length) and random rates."""
+    """Return a random configuration with quaternions of any length, and random rates."""
     rng = np.random.default_rng(seed)
     q = robot.random(rng)
     for name in robot.joints:
@@ -39,7 +40,7 @@ def moving(robot: chasles.Robot, order: int, seed: int) -> tuple[np.ndarray, ...
 
 
 def the_point(T: np.ndarray, at: object) -> np.ndarray:
-    """A point of the frame, in the frame."""
+    """Return the coordinates of a point in the frame."""
     if at == "world":
         return -T[:3, :3].T @ T[:3, 3]
     return np.zeros(3) if at == "frame" else np.array(at)
@@ -48,9 +49,9 @@ def the_point(T: np.ndarray, at: object) -> np.ndarray:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", TREES)
 def test_any_order_against_power_series(name: str, method: str) -> None:
-    """Every link of random trees, orders 1 to 5: the Taylor coefficients of the pose.
+    """Derivatives of orders 1 to 5 agree with the Taylor coefficients of the pose, for every link.
 
-    Of the frame's origin, of the world's and of another point, which links have in turn.
+    The links alternate between the frame's origin, the world's origin and another point.
     """
     robot = tree(**TREES[name])
     kinds = {robot.joint(joint).kind for joint in robot.moving_joints}
@@ -102,7 +103,7 @@ def test_frame_axes_are_components_of_the_same_vectors(at: object) -> None:
 
 
 def test_every_backend_has_the_jerk(machine: Machine) -> None:
-    """J qddd + 2 Jdot qdd + Jddot qd (Mitra, 2.9), by machine code, NumPy and the reference."""
+    """The jerk is J qddd + 2 Jdot qdd + Jddot qd on several backends (Mitra, 2.9)."""
     q, qd, qdd = machine.q, machine.qd, machine.qdd
     qddd = np.random.default_rng(7).normal(size=qd.shape)
     found = machine.run("frame_motion", q, qd, qdd, qddd, order=3, frame="tip")
@@ -151,7 +152,7 @@ def test_second_rate_of_the_jacobian_by_differences(
 
 @pytest.mark.parametrize(("axes", "at"), VIEWS)
 def test_second_rate_of_the_jacobian_is_exact(axes: str, at: object) -> None:
-    """The derivative of the first rate's program, along the motion."""
+    """The second rate is the derivative of the first rate's program along the motion."""
     robot = tree(5, 3, floating=False)
     q, qd, qdd = moving(robot, 2, seed=8)
     view = {"frame": "tip", "axes": axes, "at": at}
@@ -162,7 +163,7 @@ def test_second_rate_of_the_jacobian_is_exact(axes: str, at: object) -> None:
 
 
 def test_rates_of_any_order_sum_to_the_motion() -> None:
-    """d^4/dt^4 of a position is the third derivative of J qd, by Leibniz' rule."""
+    """d^4/dt^4 of a position is the third derivative of J qd, by the Leibniz rule."""
     robot = tree(**TREES["deep"])
     q, *rates = moving(robot, 4, seed=9)
     J = [direct(robot.model, "jacobian", q, frame="tip")]
@@ -175,19 +176,23 @@ def test_rates_of_any_order_sum_to_the_motion() -> None:
     close(found[3], total, ROUNDING)
 
 
-# The call --------------------------------------------------------------------------------------
+# Calls -----------------------------------------------------------------------------------------
 
 ARM = chasles.robots.puma560()
 
 
 def test_the_number_of_rates_is_the_order() -> None:
-    """One array, batches that broadcast, `out=`, the fast entry, pickles, single precision."""
+    """The order follows from the number of rates, in all kinds of calls.
+
+    Calls are with batches, with `out=`, by the fast entry, with pickled programs, and in single
+    precision.
+    """
     q, *rates = moving(ARM, 4, seed=1)
     for order in range(1, 5):
         made = chasles.compile(ARM, "frame_motion", frame="tool", order=order)
         found = ARM.frame_motion(q, *rates[:order], frame="tool")
         assert found.shape == (order, 6)
-        again = ARM.frame_motion(q, *rates[:order], frame="tool")  # by the fast entry
+        again = ARM.frame_motion(q, *rates[:order], frame="tool")  # uses the fast entry
         out = np.empty((order, 6))
         assert ARM.frame_motion(q, *rates[:order], frame="tool", out=out) is out
         loaded = pickle.loads(pickle.dumps(made))
@@ -197,14 +202,17 @@ def test_the_number_of_rates_is_the_order() -> None:
         np.tile(q, (2, 1, 1)), np.tile(rates[0], (3, 1)), *rates[1:3], frame="tool"
     )
     assert many.shape == (2, 3, 3, 6)
-    close(many[1, 2], found[:3], 1e-13)  # another program: the same to rounding
+    close(many[1, 2], found[:3], 1e-13)  # a different program, equal up to rounding
     single = ARM.frame_motion(*(x.astype(np.float32) for x in (q, *rates)), frame="tool")
     assert single.dtype == np.float32
     close(single, found, 1e-5)
 
 
 def test_derivatives_of_the_motion() -> None:
-    """By qddd only the jerk changes, with J; by q along a step; a pullback is their product."""
+    """Derivatives by the highest rate are J; derivatives by q agree with differences.
+
+    The pullback is the product of covector and derivatives.
+    """
     q, *rates = moving(ARM, 3, seed=2)
     by = dict(
         zip(
@@ -218,7 +226,7 @@ def test_derivatives_of_the_motion() -> None:
         close(by[name][k], J, ROUNDING)
         assert not np.any(by[name][:k])
     rate = ARM.jacobian_rate(q, rates[0], frame="tool")
-    close(by["qdd"][2, 3:], 3.0 * rate[3:], ROUNDING)  # the gradient of a position is symmetric
+    close(by["qdd"][2, 3:], 3.0 * rate[3:], ROUNDING)  # the Hessian of a position is symmetric
     step = 1e-5 * np.random.default_rng(3).normal(size=ARM.nv)
     ahead, behind = (ARM.frame_motion(q + s * step, *rates, frame="tool") for s in (1.0, -1.0))
     close(by["q"] @ step, (ahead - behind) / 2.0, DIFFERENCE)
@@ -238,7 +246,7 @@ def test_derivatives_of_the_second_rate() -> None:
 
 
 def test_the_jerk_is_not_three_times_the_acceleration() -> None:
-    """In operations; a batch of them is faster still, because its sines are the same."""
+    """The jerk takes at most three times the operations of the acceleration."""
     for robot, frame in ((ARM, "tool"), (chasles.robots.humanoid(), "left_hand")):
         acceleration = chasles.cost(robot, "frame_acceleration", frame=frame)
         jerk = chasles.cost(robot, "frame_motion", frame=frame, order=3)
@@ -249,7 +257,7 @@ def test_the_jerk_is_not_three_times_the_acceleration() -> None:
 @pytest.mark.parametrize("axes", ["world", "frame"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_link_frames_see_the_same(seed: int, axes: str, at: object) -> None:
-    """Velocities and accelerations of every kind, by spatial vectors and in link frames."""
+    """Velocities and accelerations of every kind agree between spatial vectors and link frames."""
     robot = tree(8, seed, floating=bool(seed))
     q, qd, qdd = moving(robot, 2, seed=seed)
     for frame in robot.frames[-3:]:
@@ -266,7 +274,7 @@ def test_link_frames_see_the_same(seed: int, axes: str, at: object) -> None:
 
 
 def test_rates_by_name() -> None:
-    """In any order, and after some without a name."""
+    """Rates given by keyword, in any order, agree with positional rates."""
     robot = tree(6, 1)
     q, qd, qdd, qddd = moving(robot, 3, seed=9)
     last = robot.bodies[-1]

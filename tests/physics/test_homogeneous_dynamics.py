@@ -1,7 +1,8 @@
-"""The recursions of the homogeneous matrices against the paper's closed sums, and each other.
+"""Recursions with homogeneous matrices agree with the paper's closed sums and with each other.
 
-The sums are dense 4x4 products in NumPy of screws taken from the Jacobian (spatial vectors): they
-share neither types nor recursion with what they check. Rounding is bounded by 1e-11.
+The sums are dense 4x4 products in NumPy. Their screws are taken from the Jacobian (spatial
+vectors), so the sums share no types and no recursion with the tested functions. Rounding errors are
+at most 1e-11.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ CHAINS = {
     "stanford_arm": stanford_arm,
     "general": lambda: general_chain(7),
 }
-"""Serial robots with joints of one freedom, as the paper has them."""
+"""Serial robots whose joints have one degree of freedom, as in the paper."""
 
 
 @pytest.fixture(params=CHAINS)
@@ -32,7 +33,7 @@ def dense(M: Matrix) -> np.ndarray:
 
 
 def hat(column: np.ndarray) -> np.ndarray:
-    """The 4x4 matrix of (u, b)."""
+    """Return the 4x4 matrix of a screw (u, b)."""
     (x, y, z), b = column[:3], column[3:]
     matrix = np.zeros((4, 4))
     matrix[:3, :3] = [[0, -z, y], [z, 0, -x], [-y, x, 0]]
@@ -47,13 +48,13 @@ def chain_at(robot: chasles.Robot, *rows: np.ndarray) -> Chain:
 
 
 def screws(robot: chasles.Robot, q: np.ndarray) -> list[np.ndarray]:
-    """L(0) of every joint, from the Jacobian of the last body at the world's origin."""
+    """Return L(0) of every joint, from the Jacobian of the last body at the world's origin."""
     J = direct(robot.model, "jacobian", q, frame=robot.bodies[-1], axes="world", at="world")
     return [hat(column) for column in J.T]
 
 
 def test_closed_sums(robot: chasles.Robot) -> None:
-    """W = sum of L qd (Eq II.2); H by Eq II.3, and split by Eq II.3bis; gravity taken off."""
+    """W is the sum of L qd (Eq II.2), and H agrees with Eq II.3 and II.3bis minus gravity."""
     q, qd, qdd = state(robot, 3)
     L, found = screws(robot, q), chain_at(robot, q, qd, qdd)
     Hg = np.zeros((4, 4))
@@ -69,7 +70,7 @@ def test_closed_sums(robot: chasles.Robot) -> None:
 
 
 def test_lagrangian_by_sums(robot: chasles.Robot) -> None:
-    """M and C of section 3 as they are printed (corrected), in dense matrices."""
+    """M and C agree with the sums of section 3 (with errata corrected) in dense matrices."""
     q, qd, qdd = state(robot, 4)
     L, found, n = screws(robot, q), chain_at(robot, q, qd, 0 * qdd), robot.nv
     J = [dense(found.J[h].matrix()) for h in range(n)]
@@ -86,7 +87,7 @@ def test_lagrangian_by_sums(robot: chasles.Robot) -> None:
 
 
 def test_points_move_as_the_matrices_say(robot: chasles.Robot) -> None:
-    """P' = W P and P'' = H P of the last column of M, against the frame's motion."""
+    """P' = W P and P'' = H P for the last column of M agree with the frame's motion."""
     q, qd, qdd = state(robot, 5)
     last, found = robot.bodies[-1], chain_at(robot, q, qd, qdd)
     i = robot.model.frame(last).body
@@ -101,7 +102,7 @@ def test_points_move_as_the_matrices_say(robot: chasles.Robot) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("floating", [False, True])
 def test_external_actions(seed: int, floating: bool) -> None:
-    """Every method has the same external forces, on trees with every joint type."""
+    """All methods agree with external forces, on trees with every joint type."""
     robot = tree(8, seed, floating=floating)
     q, qd, qdd = state(robot, seed)
     rng = np.random.default_rng(seed)

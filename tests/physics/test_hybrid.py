@@ -1,7 +1,8 @@
-"""Hybrid dynamics: forces and accelerations both partly known (Featherstone 2008, 9.1 and 9.2).
+"""Hybrid dynamics with some known forces and accelerations (Featherstone 2008, 9.1 and 9.2).
 
-The oracle is a dense system: tau = M qdd + h, its rows and columns split by what is known. Rounding
-is 1e-11, times the condition of the part of M that is solved where that is bad.
+Expected values are from a dense system: tau = M qdd + h with rows and columns split by the known
+joints. Rounding errors are at most 1e-11, times the condition number of the block of M that is
+solved if it is ill-conditioned.
 """
 
 from itertools import pairwise
@@ -26,7 +27,7 @@ METHODS = ("articulated-body", "mass-matrix")
 
 
 def mask(robot: chasles.Robot, known: tuple[str, ...]) -> np.ndarray:
-    """Where accelerations are known."""
+    """Return the mask of velocity coordinates with known accelerations."""
     found = np.zeros(robot.nv, dtype=bool)
     for name in known:
         found[robot.velocity_slice(name)] = True
@@ -34,7 +35,7 @@ def mask(robot: chasles.Robot, known: tuple[str, ...]) -> np.ndarray:
 
 
 def dense(M: np.ndarray, h: np.ndarray, x: np.ndarray, here: np.ndarray) -> np.ndarray:
-    """The same problem as one linear system for the unknowns of tau = M qdd + h."""
+    """Return the solution of tau = M qdd + h for its unknowns, from a dense linear system."""
     free = ~here
     found = np.empty_like(x)
     forces = x[free] - h[free] - M[np.ix_(free, here)] @ x[here]
@@ -52,7 +53,7 @@ def subset(robot: chasles.Robot, seed: int) -> tuple[str, ...]:
 def test_any_subset_of_any_tree(
     n: int, seed: int, floating: bool, mimics: bool, choice: int
 ) -> None:
-    """Both methods against the dense system, on plain floats, with external and friction forces."""
+    """Methods agree with the dense system on plain floats, with external and friction forces."""
     robot = random_tree(n, seed, floating=floating, mimics=mimics)
     model, known = robot.model, subset(robot, choice)
     q, qd, x = state(robot, choice)
@@ -84,7 +85,7 @@ def test_extremes_are_inverse_and_forward_dynamics(method: str, floating: bool) 
 
 
 def test_undone_by_what_is_left() -> None:
-    """With the other joints known, what was found gives back what was given."""
+    """Solving with the complementary joints known returns the original input."""
     robot = tree(5, 4, floating=True)
     q, qd, x = state(robot, 6, (2, 2))
     known = robot.joints[1:3]
@@ -94,7 +95,7 @@ def test_undone_by_what_is_left() -> None:
 
 
 def test_known_joints_need_no_part_of_the_mass_matrix() -> None:
-    """Table 9.1: what H11 does not need is not computed."""
+    """Entries of the mass matrix that H11 does not need are not computed (table 9.1)."""
     chain = chasles.robots.general_chain(6)
     found = []
     for k in range(7):
@@ -108,7 +109,7 @@ def test_known_joints_need_no_part_of_the_mass_matrix() -> None:
 
 
 def binary_tree() -> chasles.Robot:
-    """Seven bodies: joints 2 and 3 on 1, 4 and 5 on 2, 6 and 7 on 3."""
+    """Return seven bodies: joints 2 and 3 on body 1, 4 and 5 on body 2, 6 and 7 on body 3."""
     inertia = box(2.0, (0.1, 0.2, 0.3), Vector.of(0.3, 0.1, 0.2))
     parents = (None, 1, 1, 2, 2, 3, 3)
     links = tuple(LinkData(f"link{k}", inertia) for k in range(1, 8))
@@ -120,9 +121,9 @@ def binary_tree() -> chasles.Robot:
 
 
 def test_reduced_parents_of_the_book() -> None:
-    """Fig 9.1: with joints 1 and 2 known, nodes 3 to 7 become 1 to 5 and hang on 0, 0, 0, 1, 1.
+    """If joints 1 and 2 are known, nodes 3 to 7 are 1 to 5 with parents 0, 0, 0, 1, 1 (Fig 9.1).
 
-    A robot whose joints 1 and 2 are locked is that tree, and H11 its mass matrix.
+    The robot with joints 1 and 2 locked is this tree, and its mass matrix is H11.
     """
     robot = binary_tree()
     reduced = Branching.even(7, 2).reduced({0, 1})
@@ -143,7 +144,7 @@ def test_reduced_parents_of_the_book() -> None:
 def test_reduced_parents_are_the_zeros_of_the_matrix_that_is_solved(
     n: int, seed: int, floating: bool, choice: int
 ) -> None:
-    """Any tree, any known joints: H11 and its factors are zero where freedoms share no branch."""
+    """H11 and its factors are zero between coordinates on different branches."""
     robot = random_tree(n, seed, floating=floating)
     model, order = robot.model, robot.model.in_tree_order
     known = subset(robot, choice)
@@ -165,7 +166,7 @@ def test_reduced_parents_are_the_zeros_of_the_matrix_that_is_solved(
 
 
 def test_derivatives_and_batches() -> None:
-    """By differences of the dense system; a batch gives the same bits as each state alone."""
+    """Derivatives agree with differences; batches are bitwise identical to single states."""
     robot = tree(4, 2, floating=False)
     known = robot.joints[:2]
     q, qd, x = state(robot, 3, 5)

@@ -1,4 +1,4 @@
-"""Hybrid dynamics of closed loops: against one dense system, both ends, and what contradicts."""
+"""Hybrid dynamics of closed loops: agreement with a dense system, limiting cases, and errors."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from chasles.model import gear
 
 
 def places(robot: chasles.Robot, known: tuple[str, ...]) -> np.ndarray:
-    """A mask of the velocity coordinates of some joints."""
+    """Return a mask of the velocity coordinates of the given joints."""
     mask = np.zeros(robot.nv, dtype=bool)
     for name in known:
         mask[robot.velocity_slice(name)] = True
@@ -21,7 +21,7 @@ def places(robot: chasles.Robot, known: tuple[str, ...]) -> np.ndarray:
 def dense(
     robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, given: np.ndarray, held: np.ndarray
 ) -> np.ndarray:
-    """One state by the whole system in qdd, tau of the held freedoms, and the multipliers."""
+    """Return the result for one state from a dense system in qdd, unknown tau, and multipliers."""
     M, h, K = robot.mass_matrix(q), robot.bias_forces(q, qd), robot.loop_matrix(q)
     n, m, unit = robot.nv, len(K), np.eye(robot.nv)[:, held]
     whole = np.block(
@@ -40,7 +40,7 @@ def dense(
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_one_driven_joint_as_by_one_dense_system(name: str) -> None:
-    """The compiled equations lose about four digits of sixteen on these mechanisms."""
+    """Results agree with a dense system, although compiled equations lose about four digits."""
     robot, (q, qd, given) = mechanism(name), motion(name)
     known = (robot.independent[0].split("[")[0],)
     held = places(robot, known)
@@ -52,7 +52,7 @@ def test_one_driven_joint_as_by_one_dense_system(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLANAR)
 def test_both_ends(name: str) -> None:
-    """No acceleration known is forward dynamics; all known, and consistent, inverse dynamics."""
+    """Hybrid dynamics is forward dynamics if no joint is known, inverse dynamics if all are."""
     robot, (q, qd, tau) = mechanism(name), motion(name)
     qdd = robot.forward_dynamics(q, qd, tau)
     close(robot.hybrid_dynamics(q, qd, tau, known=()), qdd, 1e-9)
@@ -62,7 +62,7 @@ def test_both_ends(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["four_bar", "five_bar"])
 def test_driven_like_the_motor_that_moves_it_so(name: str) -> None:
-    """With the independent joints known, their forces are those of inverse dynamics there."""
+    """If the independent joints are known, their torques are those of inverse dynamics."""
     robot, (q, qd, _) = mechanism(name), motion(name)
     rng = np.random.default_rng(2)
     _, qdd = robot.complete(
@@ -99,7 +99,7 @@ def test_joints_outside_the_loops_are_not_blamed() -> None:
 
 
 def test_by_singular_values() -> None:
-    """There singular values take over; here, where nothing is special, they must say the same."""
+    """Solving by singular values, which is used near singular positions, agrees elsewhere too."""
     robot = mechanism("slider_crank")
     q = robot.assemble([0.7])
     qd = robot.complete(q, [1.0])
@@ -113,7 +113,7 @@ def test_by_singular_values() -> None:
 
 
 def test_forces_outside_and_gears() -> None:
-    """Of a geared arm, with a wrench: what inverse dynamics says of the motion that comes out."""
+    """Hybrid dynamics of a geared arm with a wrench agrees with inverse dynamics."""
     arm = chasles.robots.planar(3).with_couplings(gear("drive", "joint3", {"joint2": -0.5}))
     rng = np.random.default_rng(1)
     q = arm.assemble([0.3, -0.4])
@@ -125,7 +125,7 @@ def test_forces_outside_and_gears() -> None:
     close(qdd[2], -0.5 * qdd[1], 1e-12)
     moved = arm.inverse_dynamics(q, qd, qdd, f_ext=wrench) - tau
     close(moved[0], 0.0, 1e-12, 1.0)
-    close(moved[1], 0.5 * moved[2], 1e-12)  # what the gear adds does no work
+    close(moved[1], 0.5 * moved[2], 1e-12)  # the gear torques do no work
 
 
 def test_the_door() -> None:

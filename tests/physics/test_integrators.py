@@ -1,4 +1,4 @@
-"""Integrators: their orders on every joint type, dense output, what each is for, events."""
+"""Integrators: orders on every joint type, dense output, conserved quantities, and events."""
 
 import math
 from dataclasses import replace
@@ -18,15 +18,16 @@ from chasles.motion.steps.system import Advanced, Local
 from chasles.robots._solids import sphere
 
 FREE = (0.0, 0.0, 0.0)
-"""No gravity."""
+"""Zero gravity, in m/s2."""
 
 HOLONOMIC = tuple(name for name, row in chasles.INTEGRATORS.items() if row.hamiltonian)
 
 
 @cache
-@cache
 def everything(rolling: bool) -> chasles.Robot:
-    """A tree with every joint type that has freedom, or all that have a Hamiltonian."""
+    """Return a tree with every movable joint type, with or without rolling joints.
+
+    Without rolling joints, some armatures are set to zero so that the robot is Hamiltonian."""
     robot = tree(len(JOINTS), 3, floating=True)
     if rolling:
         return robot
@@ -43,7 +44,7 @@ def everything(rolling: bool) -> chasles.Robot:
 def moved(
     robot: chasles.Robot, name: str, dt: float, duration: float, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The state after some steps under forces that change, from a state that is always the same."""
+    """Return the state after some steps under varying forces, from a fixed initial state."""
     q, qd, strength = state(robot, 5)
     adaptive = {"rtol": 1e6, "atol": 1e6} if chasles.INTEGRATORS[name].adaptive else {}
     motion = chasles.simulate(
@@ -62,12 +63,12 @@ def moved(
 
 @cache
 def exact(rolling: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The state of `everything` after 0.02 s, by steps that are much smaller."""
+    """Return the state of `everything` after 0.02 s, computed with much smaller steps."""
     return moved(everything(rolling), "dopri5", 2.5e-4, 0.02)
 
 
 def distance(robot: chasles.Robot, a: Any, b: Any) -> float:
-    """How far two states are apart, places of rolling spheres included."""
+    """Return the distance of two states, including the positions of rolling spheres."""
     apart = np.concatenate([robot.difference(a[0], b[0]), a[1] - b[1]])
     if any(robot.joint(name).kind == "rolling" for name in robot.joints):
         where = [robot.position_slice(n) for n in robot.joints if robot.joint(n).kind == "rolling"]
@@ -82,7 +83,7 @@ def test_every_joint_type_is_in_the_tree() -> None:
 
 @pytest.mark.parametrize("name", chasles.INTEGRATORS)
 def test_order_on_every_joint_type(name: str) -> None:
-    """The error to a fine solution falls by 2^order when the step is halved."""
+    """Halving the step divides the error by 2^order."""
     row, rolling = chasles.INTEGRATORS[name], name not in HOLONOMIC
     robot, dt = everything(rolling), (0.005 if row.order > 3 else 0.002)
     found = [moved(robot, name, h, 0.02) for h in (dt, dt / 2.0)]
@@ -99,7 +100,7 @@ def test_order_of_mixed_steps() -> None:
 
 @pytest.mark.parametrize("name", [name for name in chasles.INTEGRATORS if name not in HOLONOMIC])
 def test_order_with_closed_loops(name: str) -> None:
-    """A four-bar in independent coordinates; the loop stays closed."""
+    """The order holds for a four-bar in independent coordinates, whose loop stays closed."""
     robot = chasles.robots.four_bar(1.0, 0.5, 0.9, 0.8)
     q = robot.assemble([0.5])
     qd = robot.complete(q, [2.0])
@@ -116,11 +117,11 @@ def test_order_with_closed_loops(name: str) -> None:
     assert row.order - 0.2 < math.log2(errors[0] / errors[1]) < row.order + 1.0
 
 
-# Within a step -----------------------------------------------------------------------------------
+# Dense output ------------------------------------------------------------------------------------
 
 
 def grown(table: Any, h: float) -> Advanced:
-    """A step of y' = y from 1, which needs no robot."""
+    """Take a step of y' = y from y = 1, which needs no robot."""
 
     class Growth(Local):
         def first(self, y: np.ndarray) -> np.ndarray:
@@ -135,7 +136,10 @@ def grown(table: Any, h: float) -> Advanced:
 
 
 def test_published_dense_output() -> None:
-    """N23: y(part) = y0 + h ((part - 3/4 part^2) k1 + 3/4 part^2 k2), and its error on y' = y."""
+    """N23: published interpolant of Heun's method, and its error for y' = y.
+
+    The interpolant is y(part) = y0 + h ((part - 3/4 part^2) k1 + 3/4 part^2 k2).
+    """
     within = grown(HEUN_2, 0.1).within
     assert within is not None
     k1, k2 = 1.0, 1.0 + 0.1 * 2.0 / 3.0
@@ -152,7 +156,7 @@ def test_published_dense_output() -> None:
 
 @pytest.mark.parametrize(("table", "order"), [(HEUN_2, 2), (HEUN_3, 2), (DORMAND_PRINCE, 4)])
 def test_order_within_a_step(table: Any, order: int) -> None:
-    """Locally one more than the order; both ends are those of the step."""
+    """The local error is of one order more than `order`, and both ends agree with the step."""
     errors = []
     for h in (0.2, 0.1):
         y, _, within = grown(table, h)
@@ -165,7 +169,7 @@ def test_order_within_a_step(table: Any, order: int) -> None:
 
 @pytest.mark.parametrize("name", chasles.INTEGRATORS)
 def test_states_at_given_times(name: str) -> None:
-    """Interpolated ones are as good as a step of the method, and those at the ends are its own."""
+    """Interpolated states are as accurate as steps; states at the ends equal those of steps."""
     robot = everything(name not in HOLONOMIC)
     q, qd, tau = state(robot, 2)
     options: Any = {"integrator": name, "tau": tau, "dt": 2e-3}
@@ -181,11 +185,11 @@ def test_states_at_given_times(name: str) -> None:
     assert near < {1: 0.1, 2: 5e-3, 3: 5e-4}.get(order, 1e-5)
 
 
-# What each is for --------------------------------------------------------------------------------
+# Conserved quantities, adaptive steps and stiffness ----------------------------------------------
 
 
 def test_rotations_stay_rotations() -> None:
-    """Quaternions keep their length to rounding, whatever the integrator."""
+    """Quaternions keep unit length to rounding error, with every integrator."""
     robot = chasles.robots.quadruped().with_gravity(FREE)
     q, qd, _ = state(robot, 7)
     for name in chasles.INTEGRATORS:
@@ -195,7 +199,10 @@ def test_rotations_stay_rotations() -> None:
 
 @pytest.mark.parametrize("floating", [False, True])
 def test_energy_of_the_adaptive_pair(floating: bool) -> None:
-    """Beside the largest kinetic energy, in a minute; examples/long_runs.py does a Panda too."""
+    """The energy drift in a minute is below 1e-9 of the largest kinetic energy.
+
+    examples/long_runs.py also runs a Panda.
+    """
     robot = chasles.robots.quadruped().with_gravity(FREE) if floating else chasles.robots.puma560()
     q, qd, _ = state(robot, 1)
     if floating:
@@ -209,7 +216,7 @@ def test_energy_of_the_adaptive_pair(floating: bool) -> None:
 
 
 def test_tolerances_decide_the_error() -> None:
-    """A rod that turns over: the error follows rtol, and looser tolerances take fewer steps."""
+    """The error follows rtol, and looser tolerances take fewer steps, for a rod that turns over."""
     rod = chasles.robots.planar(1)
     exact = chasles.simulate(rod, [0.3], [6.0], duration=1.0, dt=2e-4)
     errors, steps = [], []
@@ -228,7 +235,7 @@ def test_tolerances_decide_the_error() -> None:
 
 
 def test_the_worst_of_a_batch_decides() -> None:
-    """A slow and a fast rod together take the steps of the fast one, and both are exact."""
+    """A batch of a slow and a fast rod takes the steps of the fast one, and both are accurate."""
     rod = chasles.robots.planar(1)
     options: Any = {"duration": 0.5, "integrator": "dopri5", "rtol": 1e-9}
     q, qd = np.array([[0.3], [0.3]]), np.array([[0.1], [20.0]])
@@ -239,7 +246,7 @@ def test_the_worst_of_a_batch_decides() -> None:
 
 
 def test_the_symplectic_one_keeps_momenta_and_a_band_of_energy() -> None:
-    """A quadruped that floats: momenta to rounding, which other methods do not keep."""
+    """The variational integrator conserves the momenta of a floating robot to rounding error."""
     robot = chasles.robots.quadruped().with_gravity(FREE)
     q, qd, _ = state(robot, 1)
     options: Any = {"duration": 2.0, "dt": 4e-3}
@@ -254,8 +261,12 @@ def test_the_symplectic_one_keeps_momenta_and_a_band_of_energy() -> None:
 
 
 def test_the_symplectic_one_keeps_angular_momentum_about_fixed_points() -> None:
-    """About any of them to rounding; about the centre of mass, which moves along p to second order
-    only, it changes with the square of dt; a robot without linear momentum keeps both."""
+    """The variational integrator conserves angular momentum about any fixed point.
+
+    About the center of mass, the momentum changes with the square of dt, because the center of mass
+    moves along the linear momentum only to second order. If the linear momentum is zero, it is
+    conserved there too.
+    """
     robot = chasles.robots.quadruped().with_gravity(FREE)
     q, qd, _ = state(robot, 1)
     M = robot.mass_matrix(q)
@@ -275,7 +286,7 @@ def test_the_symplectic_one_keeps_angular_momentum_about_fixed_points() -> None:
 
 
 def test_the_symplectic_one_goes_back_the_way_it_came() -> None:
-    """The rule is symmetric: with rates turned round it retraces its steps."""
+    """The variational integrator retraces its steps if velocities are reversed."""
     robot = everything(False)
     q, qd, _ = state(robot, 4)
     there = chasles.simulate(robot, q, qd, duration=0.02, dt=2e-3, integrator="variational")
@@ -287,7 +298,7 @@ def test_the_symplectic_one_goes_back_the_way_it_came() -> None:
 
 
 def slider(damping: float = 0.0) -> chasles.Robot:
-    """A ball of 2 kg on a vertical rail."""
+    """Return a ball of 2 kg on a vertical rail."""
     links = (LinkData("rail", sphere(1.0, 0.1)), LinkData("ball", sphere(2.0, 0.1)))
     axis = Vector.of(0.0, 0.0, 1.0)
     joints = (JointData("slide", "prismatic", "rail", "ball", axis=axis, damping=damping),)
@@ -296,10 +307,10 @@ def slider(damping: float = 0.0) -> chasles.Robot:
 
 @pytest.mark.parametrize("name", ["implicit-euler", "sdirk2"])
 def test_stiff_dampers_and_springs(name: str) -> None:
-    """A damper of time constant 1 us and a spring of period 6 us, in steps of 10 ms.
+    """L-stable methods integrate a damper (1 us) and a spring (6 us) in steps of 10 ms.
 
-    The ball falls at m g/c at once, and with a spring comes to rest at -m g/k: L-stable methods
-    leave nothing of the fast part, where explicit ones burst.
+    The ball falls at m g/c at once, and with a spring it comes to rest at -m g/k. Explicit methods
+    diverge.
     """
     robot = slider(damping=2e6)
     options: Any = {"duration": 0.2, "dt": 0.01}
@@ -323,7 +334,10 @@ def test_stiff_dampers_and_springs(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rk4", "dopri5", "heun2", "heun3", "sdirk2", "variational"])
 def test_bouncing_ball(name: str) -> None:
-    """From 1 m: contacts at t1 (1 + 2e + 2e^2 ...), t1 = sqrt(2 h/g); heights fall by e^2."""
+    """A ball dropped from 1 m bounces at t1 (1 + 2e + 2e^2 ...), with t1 = sqrt(2 h/g).
+
+    Each bounce multiplies the height by e^2.
+    """
     robot, e, g = slider(), 0.7, 9.81
     bounce = chasles.Event(
         lambda t, q, qd: q[0], -1, then=lambda t, q, qd: (q, -e * qd), name="floor"
@@ -346,7 +360,7 @@ def test_bouncing_ball(name: str) -> None:
 
 
 def test_bounces_without_end_are_named() -> None:
-    """They accumulate at t1 (1 + e)/(1 - e): no step leads beyond."""
+    """Bounces that accumulate at t1 (1 + e)/(1 - e) raise an error."""
     event = chasles.Event(
         lambda t, q, qd: q[0], -1, then=lambda t, q, qd: (q, -0.5 * qd), name="floor"
     )
@@ -355,7 +369,7 @@ def test_bounces_without_end_are_named() -> None:
 
 
 def test_the_earliest_event_stops_and_later_ones_do_not_happen() -> None:
-    """Three heights within one step, by a pendulum's own formula for free fall."""
+    """The first terminal event in a step stops the motion, at the time of free fall."""
     robot = slider()
     marks = {
         name: chasles.Event(lambda t, q, qd, z=z: q[0] - z, name=name, terminal=stop)
@@ -376,7 +390,7 @@ def test_the_earliest_event_stops_and_later_ones_do_not_happen() -> None:
 
 
 def test_events_of_closed_loops() -> None:
-    """A crank stops at a right angle, loops closed there too."""
+    """A crank stops at a right angle with its loops closed."""
     robot = chasles.robots.four_bar(1.0, 0.5, 0.9, 0.8).with_gravity(FREE)
     q = robot.assemble([0.5])
     reached = chasles.Event(lambda t, q, qd: q[0] - 0.5 * math.pi)

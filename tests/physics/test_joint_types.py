@@ -1,4 +1,4 @@
-"""What the less common joints are for: published formulas, polarity, rolling, loop joints."""
+"""Less common joint types: published formulas, polarity, rolling, loop joints."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from chasles.robots.mechanisms import four_bar
 
 
 def test_rack_and_pinion_is_the_books() -> None:
-    """Featherstone 2008, example 4.6."""
+    """Subspace and bias agree with Featherstone 2008, example 4.6."""
     r, q, qd = 0.3, 0.8, 1.7
     joint = RackAndPinion(radius=r)
     c, s = np.cos(q), np.sin(q)
@@ -31,7 +31,7 @@ def test_rack_and_pinion_is_the_books() -> None:
 
 
 def test_yaw_pitch_roll_is_the_books() -> None:
-    """Featherstone 2008, Eq 4.7 to 4.9, with what print lost of them put right."""
+    """Rotation, subspace and bias agree with Featherstone 2008, Eq 4.7 to 4.9, errata corrected."""
     q, qd = np.array([0.4, -0.7, 1.1]), np.array([0.5, -1.3, 0.8])
     (s1, s2, s3), (c1, c2, c3), (a, b, c) = np.sin(q), np.cos(q), qd
     joint, at, speed = YawPitchRoll(), Vector(tuple(q.tolist())), Vector(tuple(qd.tolist()))
@@ -62,13 +62,13 @@ def test_yaw_pitch_roll_loses_a_freedom_at_a_right_angle() -> None:
 
 
 def couple(kind: str) -> tuple[chasles.Robot, chasles.Robot]:
-    """Two floating bodies with a joint between them: rooted at the one, and at the other."""
+    """Return two floating bodies with a joint between them, rooted at either body."""
     tree = random_tree(2, 5, floating=True, fixed=False).model.source
     (root, joint), (first, second) = tree.joints, tree.links
     root = replace(root, pose=Transform.identity())
     joint = replace(joint, kind=kind, second_axis=None, pitch=0.1, radius=0.2)
     there = replace(tree, joints=(root, joint))
-    # the reversed joint leads from the second body to where the joint is on the first one
+    # the reversed joint leads from the second body to the joint's place on the first one
     back = replace(joint, parent=second.name, child="socket", pose=Transform.identity())
     away = transform(np.linalg.inv(pose(joint.pose)))
     joints = (
@@ -81,17 +81,17 @@ def couple(kind: str) -> tuple[chasles.Robot, chasles.Robot]:
 
 
 def in_world(T: np.ndarray, wrench: np.ndarray) -> np.ndarray:
-    """A wrench along the axes and about the origin of a frame, about the world's origin."""
+    """Return a wrench about the world's origin, given along and about a frame."""
     moment, force = T[:3, :3] @ wrench[:3], T[:3, :3] @ wrench[3:]
     return np.array([*(moment + np.cross(T[:3, 3], force)), *force])
 
 
 @pytest.mark.parametrize("kind", JOINTS)
 def test_a_flipped_mechanism_is_the_same(kind: str) -> None:
-    """Places, energy, accelerations; what is transmitted has the other sign (table 4.2)."""
+    """Reversing a joint changes no motion, and negates the transmitted wrench (table 4.2)."""
     there, back = couple(kind)
     q, qd, tau = state(there, 11)
-    tau[:6] = 0.0  # nothing holds the root, which is another one there
+    tau[:6] = 0.0  # no force acts on the root body, which differs
     qdd = direct(there.model, "forward_dynamics", q, qd, tau)
     T = direct(there.model, "forward_kinematics", q, frame="link2")
     x, y, z, w = R.from_matrix(T[:3, :3]).as_quat()
@@ -119,7 +119,7 @@ def test_a_flipped_mechanism_is_the_same(kind: str) -> None:
 
 
 def marble(gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> chasles.Robot:
-    """A ball of 2 kg and 0.1 m on the floor."""
+    """Return a ball of 2 kg with a radius of 0.1 m on the floor."""
     I = 0.4 * 2.0 * 0.1**2
     body = RigidInertia.from_center(2.0, Vector.zero(), Symmetric(I, I, I, 0.0, 0.0, 0.0))
     joint = JointData("roll", "rolling", None, "ball", radius=0.1)
@@ -137,7 +137,7 @@ def test_the_contact_does_not_slip() -> None:
 
 
 def test_three_velocities_reach_five_freedoms() -> None:
-    """N25: flows and their brackets span five directions, all but the height."""
+    """N25: flows and their Lie brackets span five directions, all but the height."""
     robot = marble()
     q = state(robot, 5)[0]
 
@@ -169,7 +169,7 @@ def test_a_ball_on_an_inclined_plane() -> None:
 
 
 def test_rolling_on_what_moves_cannot_be_linearized() -> None:
-    """On the floor the place does not matter; on a board that turns it does."""
+    """A rolling sphere can be linearized on the floor, but not on a board that turns."""
     robot = marble()
     q, qd, tau = state(robot, 6)
     A, _ = robot.linearize(q, qd, tau)
@@ -190,7 +190,10 @@ def test_rolling_on_what_moves_cannot_be_linearized() -> None:
 
 @pytest.mark.parametrize("reversed_too", [False, True])
 def test_a_ball_in_a_tube_closes_a_plane_loop_without_redundancy(reversed_too: bool) -> None:
-    """Featherstone 2008, chapter 8: two equations instead of five, the same motion."""
+    """A sphere-in-cylinder joint closes a planar loop with two equations instead of five.
+
+    The motion is unchanged (Featherstone 2008, chapter 8).
+    """
     source = four_bar()
     ball = replace(source.loops[0], kind="sphere_in_cylinder", reversed=reversed_too)
     pinned, loose = chasles.Robot(source), chasles.Robot(replace(source, loops=(ball,)))
@@ -204,15 +207,15 @@ def test_a_ball_in_a_tube_closes_a_plane_loop_without_redundancy(reversed_too: b
         close(y, x, 1e-12)
 
 
-# Given motions -----------------------------------------------------------------------------------
+# Prescribed motion -------------------------------------------------------------------------------
 
 
 def test_a_shaken_base_is_a_changed_gravity() -> None:
-    """A joint with a given motion: what rides on it feels gravity less the acceleration."""
+    """Accelerating the base is equivalent to subtracting the acceleration from gravity."""
     arm = chasles.robots.planar(2)
     source = arm.model.source
     links = (LinkData("cart", RigidInertia.zero()), *source.links)
-    # a cart between the world and the arm's base, along a slanted line
+    # a cart between the world and the arm's base, moving along a slanted line
     u = np.array([0.6, 0.0, 0.8])
     first = source.links[0].name
     rail = JointData(
@@ -222,7 +225,7 @@ def test_a_shaken_base_is_a_changed_gravity() -> None:
     moving = chasles.Robot(replace(source, links=links, joints=(rail, mount, *source.joints)))
     rng = np.random.default_rng(3)
     q, qd, qdd = rng.normal(size=(3, 2))
-    known = 7.0  # m/s2, whatever the place and the speed
+    known = 7.0  # m/s2, independent of position and velocity
     tau = moving.inverse_dynamics([0.4, *q], [-1.1, *qd], [known, *qdd])
     felt = arm.with_gravity(arm.gravity - known * u)
     close(tau[1:], felt.inverse_dynamics(q, qd, qdd), 1e-12)
@@ -230,7 +233,7 @@ def test_a_shaken_base_is_a_changed_gravity() -> None:
     close(given, [tau[0], *qdd], 1e-11)
 
 
-# Bad numbers -------------------------------------------------------------------------------------
+# Invalid parameters ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["rolling", "rack_and_pinion"])

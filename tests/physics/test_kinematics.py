@@ -1,6 +1,6 @@
 """Poses, velocities, accelerations and Jacobians are derivatives of one another.
 
-Rounding is bounded by 1e-11, differences in time and space by 1e-7 (see `Machine.rate`).
+Rounding errors are at most 1e-11, errors of differences at most 1e-7 (see `Machine.rate`).
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ DIFFERENCE = 1e-7
 
 
 def vee(A: np.ndarray) -> np.ndarray:
-    """w of the skew part of A = [w x]."""
+    """Return w of the skew part [w x] of A."""
     w = np.stack([A[..., 2, 1], A[..., 0, 2], A[..., 1, 0]], axis=-1)
     v = np.stack([A[..., 1, 2], A[..., 2, 0], A[..., 0, 1]], axis=-1)
     return (w - v) / 2.0
@@ -36,7 +36,7 @@ def test_velocity_is_the_rate_of_the_pose(machine: Machine) -> None:
 
 
 def test_jacobian_is_the_gradient_of_the_pose(machine: Machine) -> None:
-    """Through integrate(q, d) at d = 0, column by column."""
+    """The Jacobian agrees with differences of integrate(q, d) at d = 0, column by column."""
     q, t = machine.q, 1e-5
     T = machine.run("forward_kinematics", q, frame="tip")
     columns = []
@@ -54,7 +54,7 @@ def test_jacobian_is_the_gradient_of_the_pose(machine: Machine) -> None:
 
 @pytest.mark.parametrize(("axes", "at"), VIEWS)
 def test_views_of_one_motion(compiled: Machine, axes: str, at: object) -> None:
-    """J qd is the velocity; its rate is J qdd + Jdot qd; entries of Jdot are rates of J's."""
+    """In every view, J qd is the velocity, its rate is J qdd + Jdot qd, and Jdot is dJ/dt."""
     q, qd, qdd = compiled.q, compiled.qd, compiled.qdd
     view = {"frame": "tip", "axes": axes, "at": at}
     J, rate = compiled.run("jacobian", q, **view), compiled.run("jacobian_rate", q, qd, **view)
@@ -66,7 +66,7 @@ def test_views_of_one_motion(compiled: Machine, axes: str, at: object) -> None:
 
 @pytest.mark.parametrize(("axes", "at"), VIEWS)
 def test_change_of_view(compiled: Machine, axes: str, at: object) -> None:
-    """Every view of a velocity is the plain one (world axes, frame's origin), moved and turned."""
+    """Velocities in any view agree with the one in world axes at the frame's origin."""
     q, qd = compiled.q, compiled.qd
     T = compiled.run("forward_kinematics", q, frame="tip")
     R, p = T[:, :3, :3], T[:, :3, 3]
@@ -92,7 +92,7 @@ def test_classical_acceleration_is_the_rate_of_velocity(machine: Machine) -> Non
 
 @pytest.mark.parametrize(("axes", "at"), VIEWS)
 def test_kinds_of_acceleration(compiled: Machine, axes: str, at: object) -> None:
-    """classical = spatial + w x v; proper = classical - gravity."""
+    """Classical is spatial acceleration plus w x v; proper is classical minus gravity."""
     state, view = (compiled.q, compiled.qd, compiled.qdd), {"frame": "tip", "axes": axes, "at": at}
     a = {
         kind: compiled.run("frame_acceleration", *state, kind=kind, **view)
@@ -107,7 +107,7 @@ def test_kinds_of_acceleration(compiled: Machine, axes: str, at: object) -> None
     close(a["proper"][:, 3:], a["classical"][:, 3:] - g, ROUNDING)
 
 
-# The configuration space -----------------------------------------------------------------------
+# Configuration space ---------------------------------------------------------------------------
 
 
 def test_difference_undoes_integrate(machine: Machine) -> None:
@@ -116,7 +116,7 @@ def test_difference_undoes_integrate(machine: Machine) -> None:
 
 
 def test_integrate_undoes_difference(machine: Machine) -> None:
-    """As poses of all links, because q and -q are one rotation."""
+    """`integrate` inverts `difference`; poses are compared, as q and -q are the same rotation."""
     q1 = machine.q[::-1].copy()
     moved = machine.run("integrate", machine.q, machine.run("difference", machine.q, q1))
     for link in machine.robot.bodies[-3:]:
@@ -131,7 +131,7 @@ def test_no_step_stays(machine: Machine) -> None:
 
 
 def test_half_steps_add_up(machine: Machine) -> None:
-    """Moving for half a unit twice is moving for a unit: the exponential of one velocity."""
+    """Two half steps at constant velocity are equal to one whole step."""
     half = machine.run("integrate", machine.q, 0.5 * machine.qd)
     close(
         machine.run("integrate", half, 0.5 * machine.qd),
@@ -142,7 +142,7 @@ def test_half_steps_add_up(machine: Machine) -> None:
 
 @pytest.mark.parametrize("size", [1e-300, 1e-12, 1e-8, 1e-5, 1e-3, 1e-1, 1.0])
 def test_steps_of_any_size(compiled: Machine, size: float) -> None:
-    """Small turns lose nothing: what difference gives back is relative to the step itself."""
+    """`difference` recovers steps of any size with a small relative error."""
     step = size * compiled.qd / np.max(np.abs(compiled.qd))
     origin = np.broadcast_to(compiled.robot.neutral(), compiled.q.shape)
     moved = compiled.run("integrate", origin, step)

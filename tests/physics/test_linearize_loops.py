@@ -1,6 +1,7 @@
-"""The linear system of closed loops, in independent coordinates: closed forms and differences.
+"""Linearization of closed loops in independent coordinates, compared with closed forms.
 
-Differences of fourth order with steps of 1e-3 err by about 1e-9 of what is differentiated.
+Other expected values are fourth-order differences with steps of 1e-3, which have a relative error
+of about 1e-9.
 """
 
 import math
@@ -22,14 +23,14 @@ INDEPENDENT = {"coordinates": "independent"}
 
 
 def rate(value: Callable[[float], np.ndarray], h: float = 1e-3) -> np.ndarray:
-    """The derivative at zero."""
+    """Return the derivative at zero."""
     return (8.0 * (value(h) - value(-h)) - value(2 * h) + value(-2 * h)) / (12.0 * h)
 
 
 def by_differences(
     robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, tau: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A and B from how two neighbouring motions part; both keep the loops closed."""
+    """Return A and B by differences between neighboring motions that keep the loops closed."""
     chosen, places = robot.mechanism.closing.independent, robot.mechanism.closing.places
     n = len(chosen)
     y = np.array([0.0 if places[k] is None else q[places[k]] for k in chosen])
@@ -53,7 +54,7 @@ def by_differences(
 
 
 def floating_loop() -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
-    """Four bars on a floating base, whose steps do not add: the top left block is not zero."""
+    """Return a four-bar on a floating base, for which the top left block of A is not zero."""
     source, rng = four_bar(), np.random.default_rng(2)
     robot = chasles.Robot(
         replace(source, joints=(JointData("float", "free", None, "base"), *source.joints))
@@ -65,7 +66,10 @@ def floating_loop() -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def test_a_hanging_parallelogram_is_a_pendulum() -> None:
-    """M = 2 m l^2 / 3 + c l^2, stiffness (m l + c l) g: two swinging rods of m, a coupler of c."""
+    """A hanging parallelogram has M = 2 m l^2 / 3 + c l^2 and stiffness (m l + c l) g.
+
+    It consists of two swinging rods of mass m and a coupler of mass c.
+    """
     robot, m, l, c, g = chasles.robots.four_bar(1.0, 0.5, 1.0, 0.5), 0.5, 0.5, 1.0, 9.81
     down, rest = np.array([-math.pi / 2, math.pi / 2, -math.pi / 2]), np.zeros(3)
     A, B = robot.linearize(down, rest, rest, actuation=["crank"], **INDEPENDENT)
@@ -98,7 +102,10 @@ def test_a_floating_base() -> None:
 
 
 def test_forces_damping_time_and_actuators() -> None:
-    """A weight that keeps its direction, a jet that turns with its link; exact discrete time."""
+    """Linearization agrees with external wrenches, damping, discrete time and selected actuators.
+
+    One wrench has fixed world axes, the other turns with its link.
+    """
     source = five_bar()
     damped = replace(source, joints=tuple(replace(j, damping=0.2) for j in source.joints))
     robot, arrays = chasles.Robot(damped), [a[0] for a in motion("five_bar")]
@@ -150,7 +157,7 @@ def test_without_loops_all_coordinates_are_independent() -> None:
 
 
 def test_where_others_must_be_independent() -> None:
-    """At a dead centre the slider does not say which way the crank goes."""
+    """At a dead center the slider does not determine the crank, so it is not a valid coordinate."""
     pump = mechanism("slider_crank").with_independent("a")
     q, rest = np.array([0.0, 0.0, 0.0, 4.0]), np.zeros(4)
     with raises("E-LOOP-011", "'a'", "'alpha1'", "'alpha2'"):

@@ -1,6 +1,6 @@
-"""Joints that close loops: how fast they move, and what forces in them do (Featherstone 2008, 8.4).
+"""Velocities and forces of the joints that close loops (Featherstone 2008, 8.4).
 
-A loop joint has no coordinate of its own; another spanning tree gives it one.
+A loop joint has no coordinates. With a different spanning tree, the joint has them.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ KINDS = tuple(kind for kind in LOOP_JOINTS if kind not in ("free", "continuous")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_velocities_of_loop_joints(kind: str) -> None:
-    """By differences of the displacement that the joint makes, along a motion of closed loops."""
+    """Velocities agree with differences of the loop joint's displacement in a closed motion."""
     source, q = spatial(kind, 1)
     robot, h = chasles.Robot(source), 1e-5
     (loop,), model = robot.model.loops, robot.model
@@ -34,9 +34,9 @@ def test_velocities_of_loop_joints(kind: str) -> None:
 
 
 def test_a_motor_in_the_pin_of_a_four_bar() -> None:
-    """A torque in the joint that closes the loop does what it does in a tree that the joint is in.
+    """A torque in the loop joint acts as in a spanning tree that contains this joint.
 
-    The crank's acceleration, and the power that the motor gives.
+    The crank's acceleration and the velocity of the motor agree.
     """
     known = chasles.robots.four_bar()
     source = known.model.source

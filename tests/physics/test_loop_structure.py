@@ -1,4 +1,4 @@
-"""Which loops hang together, and which joints hold more than they must."""
+"""Clusters of coupled loops, and weaker equivalents of loop joints."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ PLANAR = ("slider_crank", "four_bar", "triangle", "five_bar", "six_bar")
 
 
 def chain(parents: list[int]) -> Description:
-    """A tree of revolute joints "1", "2", ..., each of a link of that name; "0" is the base."""
+    """Return a tree of revolute joints "1", "2", ... with links of the same names on a base "0"."""
     links = tuple(LinkData(str(i), box(1.0, (0.1, 0.2, 0.3))) for i in range(len(parents) + 1))
     joints = tuple(
         JointData(str(i), "revolute", str(p), str(i)) for i, p in enumerate(parents, start=1)
@@ -29,8 +29,8 @@ def chain(parents: list[int]) -> Description:
 def test_clusters_of_the_book() -> None:
     """N12 (Featherstone 2008, section 8.9): clusters {1, 2}, {3}, {4}, joints 3-7, 10-12, 19-20.
 
-    The book's numbers do not say how the joints are connected: any tree in which loops 1 and 2
-    pass through 3-7 and share one of them is like it.
+    The book's numbers do not tell how the joints are connected. The test uses a tree in which loops
+    1 and 2 pass through joints 3-7 and share one of them.
     """
     parents = [0, 1, 2, 3, 4, 3, 6, 2, 8, 9, 10, 11, *range(12, 18), 18, 18]
     ends = {"21": ("2", "5"), "22": ("2", "7"), "23": ("9", "12"), "24": ("19", "20")}
@@ -67,7 +67,7 @@ def test_clusters_are_blocks_of_the_matrix() -> None:
 
 
 def copies(source: Description, count: int) -> Robot:
-    """A mechanism several times over on one base."""
+    """Return several copies of a mechanism on one base."""
     base, links, joints, loops = source.links[0], [source.links[0]], [], []
     for k in range(count):
 
@@ -86,7 +86,7 @@ def copies(source: Description, count: int) -> Robot:
 
 @pytest.mark.parametrize("method", ["minimal", "multipliers"])
 def test_clusters_are_eliminated_by_themselves(method: str) -> None:
-    """Section 8.9: K and G are blocks, so that three mechanisms take three times one."""
+    """K and G have blocks, so three mechanisms cost three times one (section 8.9)."""
     source = chasles.robots.four_bar().model.source
 
     def work(count: int) -> tuple[int, ...]:
@@ -95,11 +95,11 @@ def test_clusters_are_eliminated_by_themselves(method: str) -> None:
 
     one, two, three = np.array([work(count) for count in (1, 2, 3)])
     assert np.array_equal(three - two, two - one)
-    assert np.all(two <= 2 * one + 2)  # which of both is worse conditioned is all that is shared
+    assert np.all(two <= 2 * one + 2)  # clusters share only the comparison of conditioning
 
 
 def test_clusters_close_by_themselves() -> None:
-    """Each cluster takes the steps that its mechanism takes alone, whatever the others do."""
+    """Each cluster takes the same iterations as its mechanism alone."""
     alone, loops = chasles.robots.four_bar(), 3
     both = copies(alone.model.source, loops).mechanism.closing
     rng, one = np.random.default_rng(2), alone.mechanism.closing
@@ -116,7 +116,7 @@ def test_clusters_close_by_themselves() -> None:
 
 
 def test_many_clusters_close_where_one_does() -> None:
-    """Starts in which one of many clusters does not close take its position from another start."""
+    """A cluster that does not close from one start takes its position from another start."""
     source = chasles.robots.six_bar().model.source
     alone, many = (copies(source, count).mechanism.closing.references for count in (1, 8))
     assert len(alone) < STARTS == len(many)
@@ -124,7 +124,10 @@ def test_many_clusters_close_where_one_does() -> None:
 
 @pytest.mark.parametrize("name", PLANAR)
 def test_weaker_joints_leave_the_motion_as_it_is(name: str) -> None:
-    """Section 8.10: planar loops in space; all offers taken together."""
+    """Weaker joints for planar loops in space, all replaced together, give the same motion.
+
+    The source is section 8.10.
+    """
     robot = chasles.robots.ROBOTS[name]()
     report = robot.mobility()
     offers = dict(report.weaker)
@@ -151,7 +154,7 @@ def test_offers_are_named() -> None:
 
 
 def test_a_loop_that_says_nothing_can_be_left_out() -> None:
-    """A second, equal pin: of the two one is enough, and that one may be weaker."""
+    """A duplicate loop joint can be removed, and the remaining one can be weaker."""
     source = chasles.robots.four_bar().model.source
     twice = replace(source, loops=(*source.loops, replace(source.loops[0], name="again")))
     report = Robot(twice).mobility()
@@ -166,9 +169,9 @@ BAR = 0.7
 
 
 def kites() -> chasles.Robot:
-    """A crank as long as the ground, and two pairs of equal bars from its tip to the far pivot.
+    """Return a crank as long as the ground, and two pairs of equal bars from its tip to a pivot.
 
-    Where the crank lies on the ground its tip is at the pivot, and each pair swings as one bar.
+    If the crank lies on the ground link, its tip is at the pivot, and each pair swings as one bar.
     """
     source = four_bar(1.0, 1.0, BAR, BAR)
     (pin,) = source.loops
@@ -186,7 +189,7 @@ def kites() -> chasles.Robot:
 
 
 def off_the_ground(angle: float) -> np.ndarray:
-    """The pairs of bars on either side of the line from tip to pivot."""
+    """Return q with the two pairs of bars on either side of the line from tip to pivot."""
     tip = np.exp(1j * angle)
     line = (1.0 - tip) / 2.0
     q = [angle]
@@ -210,16 +213,17 @@ ON_THE_GROUND = np.array([0.0, 0.7, 0.7, -1.2, -1.2])
     ],
 )
 def test_mobility_that_varies(q: np.ndarray, mobility: int) -> None:
-    """N14 (section 8.10): n = 5, r = 4 off the ground, 3 on it, 2 where the two ways to move meet.
+    """N14 (section 8.10): n = 5, and r = 4, 3 or 2 depending on the position.
 
-    With the crank on the ground both pairs swing freely, also where one of them lies flat.
+    r is 4 with the crank off the ground link and 3 on it, where both pairs swing freely, even if
+    one of them lies flat. r is 2 where the two modes of motion meet.
     """
     found = kites().mobility(q)
     assert (found.freedoms, found.rank, int(found)) == (5, 5 - mobility, mobility)
 
 
 def test_a_weld_around_parallel_slides() -> None:
-    """Two slides along x and a weld: of its six equations one is needed."""
+    """A weld across parallel prismatic joints needs only one of its six equations."""
     links = tuple(LinkData(name, box(1.0, (1.0, 1.0, 1.0))) for name in ("base", "a", "b"))
     x = Vector.of(1.0, 0.0, 0.0)
     joints = (

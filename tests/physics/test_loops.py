@@ -1,4 +1,4 @@
-"""Closed loops: published answers, closed forms, motions by differences, and every bad position."""
+"""Kinematics of closed loops: published values, closed forms, differences, and errors."""
 
 import itertools
 import math
@@ -34,7 +34,7 @@ def wrapped(angle: np.ndarray) -> np.ndarray:
 
 
 def test_slider_crank_known_answer() -> None:
-    """The reference's numbers (l1 = 1, l2 = 3, alpha1 = 0.7 rad at 2 rad/s), to 10 digits."""
+    """Published values for l1 = 1, l2 = 3, alpha1 = 0.7 rad at 2 rad/s agree to 10 digits."""
     q = CRANK.assemble([0.7], guess=NEAR)
     qd, qdd = CRANK.complete(q, [2.0], [0.0])
     found = [q[1], q[3], qd[3], qdd[3]]
@@ -43,7 +43,10 @@ def test_slider_crank_known_answer() -> None:
 
 
 def test_slider_crank_velocity_system() -> None:
-    """Part II, section 5, with the sign of its last column put right."""
+    """The loop matrix agrees with part II, section 5.
+
+    The sign of the last column in the paper is corrected.
+    """
     q = CRANK.assemble([0.7], guess=NEAR)
     s1, c1, s12, c12 = math.sin(q[0]), math.cos(q[0]), math.sin(q[0] + q[1]), math.cos(q[0] + q[1])
     zero = [0.0] * 4
@@ -57,7 +60,7 @@ def test_slider_crank_velocity_system() -> None:
 
 
 def test_slider_crank_position_equations() -> None:
-    """The residual of an open position is what the paper's matrix M04 has beyond 1."""
+    """The residual of an open loop is the deviation of the paper's matrix M04 from the identity."""
     q = np.array([0.4, -0.6, 0.3, 3.5])
     M = poses(CRANK.model.source, q)["guide"]
     expected = [0.0, 0.0, math.atan2(M[1, 0], M[0, 0]), *(M[:3, :3].T @ M[:3, 3])]
@@ -76,7 +79,7 @@ def test_slider_crank_full_turn_by_steps() -> None:
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_slider_crank_full_turn_as_a_batch(side: float) -> None:
-    """Both assemblies, each from one guess; the independent oracle says they are closed."""
+    """Both assemblies, each from one guess, agree with the closed form and close the loop."""
     angles = np.linspace(0.0, 2.0 * math.pi, 1000)
     exact = np.array([[angle, *slider(1.0, 3.0, angle, side)] for angle in angles])
     guess = [0.7, *slider(1.0, 3.0, 0.7, side)]
@@ -89,7 +92,7 @@ def test_slider_crank_full_turn_as_a_batch(side: float) -> None:
 
 
 def test_slider_crank_rates_by_differences() -> None:
-    """Velocity and acceleration of the slider over a turn, from its closed form."""
+    """Velocity and acceleration of the slider agree with differences of its closed form."""
     angles, rate, speeding = np.linspace(0.1, 6.2, 40), 2.0, 0.7
     q = CRANK.assemble(angles[:, None], guess=NEAR)
     qd, qdd = CRANK.complete(q, np.full((40, 1), rate), np.full((40, 1), speeding))
@@ -110,7 +113,7 @@ def test_slider_crank_rates_by_differences() -> None:
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_four_bar_is_freudenstein(side: int) -> None:
-    """Both assemblies over a turn of the crank, each followed from one position to the next."""
+    """Both assemblies agree over a turn of the crank; each position is the guess for the next."""
     q = np.array([0.0, 0.9, 1.9]) * (1 - 2 * side)
     for angle in np.linspace(0.0, 2.0 * math.pi, 60):
         q = FOUR.assemble([angle], guess=q)
@@ -120,7 +123,7 @@ def test_four_bar_is_freudenstein(side: int) -> None:
 
 
 def test_four_bar_redundancy_is_reported() -> None:
-    """Featherstone (2008), section 8.10: three freedoms, five constraints, rank two."""
+    """Three degrees of freedom and five constraints of rank two (Featherstone 2008, 8.10)."""
     report = FOUR.mobility()
     assert (report.freedoms, report.rows, report.rank, int(report)) == (3, 5, 2, 1)
     assert report.redundant == (("pin", 3),)
@@ -136,7 +139,7 @@ def test_four_bar_redundancy_is_reported() -> None:
 
 
 def dead_point() -> np.ndarray:
-    """Crank and coupler in line: the rocker turns back."""
+    """Return the position with crank and coupler aligned, where the rocker reverses."""
     along = math.acos((0.4**2 + 0.45**2 - 0.3**2) / (2.0 * 0.4 * 0.45))
     tip = 0.45 * np.exp(1j * along) - 0.4
     return np.array([along, 0.0, math.atan2(tip.imag, tip.real)])
@@ -151,7 +154,7 @@ def test_dead_point_is_a_singular_position() -> None:
         driven.complete(q, [1.0])
     with raises("E-LOOP-011"):
         driven.assemble(q[2:], guess=q + np.array([0.1, -0.1, 0.0]))
-    qd = FOUR.complete(q, [1.0])  # the crank passes: the rocker stands still
+    qd = FOUR.complete(q, [1.0])  # at this position, the rocker stands still
     assert abs(qd[2]) < 1e-14
     assert int(FOUR.mobility(q)) == 1
 
@@ -167,9 +170,10 @@ def test_before_and_beyond_the_dead_point() -> None:
 
 
 def test_a_rough_guess_keeps_its_branch() -> None:
-    """Driven by the rocker, 0.4 rad off: all but those near a dead point, where branches meet.
+    """Guesses 0.4 rad off keep the branch, except near dead points, where branches meet.
 
-    Of 400 guesses 94 % come back; steps of any length would lose another 3 %.
+    94 % of 400 guesses return to their branch. Without a limit on the step length, another 3 %
+    would be lost.
     """
     exact = FOUR.assemble(np.linspace(-3.0, 3.0, 400)[:, None], guess=[0.0, 0.9, 1.9])
     away = np.random.default_rng(0).uniform(-0.4, 0.4, (400, 3)) * [1.0, 1.0, 0.0]
@@ -179,7 +183,7 @@ def test_a_rough_guess_keeps_its_branch() -> None:
 
 
 def test_a_position_where_the_loop_itself_is_singular() -> None:
-    """A parallelogram that lies flat can fold two ways: no choice of coordinates helps."""
+    """A flat parallelogram can fold in two ways, so no choice of coordinates is regular."""
     flat = chasles.robots.four_bar(1.0, 0.5, 1.0, 0.5)
     q = np.zeros(3)
     assert int(flat.mobility(q)) == 2
@@ -204,7 +208,7 @@ def test_a_locked_mechanism_has_no_freedom_to_choose_or_to_move() -> None:
     assert np.allclose(locked.forward_dynamics(q, [0.0, 0.0], [1.0, 2.0]), 0.0, atol=1e-12)
 
 
-# Loops in space, closed by every joint type ------------------------------------------------------
+# Spatial loops closed by every joint type --------------------------------------------------------
 
 
 @cache
@@ -214,13 +218,13 @@ def closed(kind: str, floating: bool = False) -> tuple[chasles.Robot, np.ndarray
 
 
 def independent_indices(robot: chasles.Robot) -> list[int]:
-    """Where the independent freedoms lie in qd, read from their names."""
+    """Return the indices of the independent coordinates in qd, from their names."""
     parts = [name.partition("[") for name in robot.independent]
     return [robot.velocity_slice(name).start + int(k[:-1] or 0) for name, _, k in parts]
 
 
 def start(robot: chasles.Robot, q: np.ndarray) -> np.ndarray:
-    """The y of a q: its independent coordinates, and zero for what moves from the guess."""
+    """Return the independent coordinates of q, with zeros for displacements from the guess."""
     y = np.zeros(len(robot.independent))
     for k, name in enumerate(robot.independent):
         if robot.joint(name.partition("[")[0]).kind not in (
@@ -271,7 +275,7 @@ def test_matrix_is_the_derivative_of_the_residual(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", LOOP_JOINTS)
 def test_rates_are_those_of_assembled_motions(kind: str) -> None:
-    """First and second differences of positions that the oracle finds closed."""
+    """Velocities and accelerations agree with differences of closed positions."""
     robot, q = closed(kind)
     (loop,) = robot.model.source.loops
     rng = np.random.default_rng(5)
@@ -288,7 +292,7 @@ def test_rates_are_those_of_assembled_motions(kind: str) -> None:
         return np.array([(ahead - back) / (2.0 * h), (ahead + back) / (h * h)])
 
     first, second = (4.0 * differences(5e-4) - differences(1e-3)) / 3.0
-    chosen = independent_indices(robot)  # what moves from the guess, as the motion had it
+    chosen = independent_indices(robot)  # includes displacements from the guess
     qd, qdd = robot.complete(q, first[chosen], second[chosen])
     close(qd, first, 1e-8)
     close(qdd, second, 1e-6)
@@ -297,7 +301,7 @@ def test_rates_are_those_of_assembled_motions(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", LOOP_JOINTS)
 def test_mobility_in_space(kind: str) -> None:
-    """11 freedoms in general position: each equation takes one."""
+    """Each equation removes one of 11 degrees of freedom in general position."""
     robot, q = closed(kind)
     report = robot.mobility(q)
     assert int(report) == 11 - report.rows == 5 + LOOP_JOINTS[kind].nv == len(robot.independent)
@@ -322,7 +326,7 @@ def test_compiled_is_what_the_algorithm_says(kind: str, target: str) -> None:
 
 
 def test_a_floating_mechanism() -> None:
-    """The base does not move the loop: its coordinates are independent and keep the guess."""
+    """Coordinates of a floating base are independent, and do not affect the loop."""
     robot, q = closed("revolute", floating=True)
     base = [f"float[{k}]" for k in range(6)]
     assert set(base) < set(robot.independent)
@@ -349,7 +353,7 @@ def at(x: float, y: float = 0.0, z: float = 0.0) -> Transform:
 
 
 def rssr() -> chasles.Robot:
-    """Crank and rocker about crossed axes, and a rod with a ball at each end."""
+    """Return a crank and a rocker with crossed axes, and a rod with a ball joint at each end."""
     bodies = {"base": sphere(1.0, 0.1)} | dict.fromkeys(("crank", "rod", "rocker"), rod(1.0, 1.0))
     y = Vector.of(0.0, 1.0, 0.0)
     joints = (
@@ -363,7 +367,7 @@ def rssr() -> chasles.Robot:
 
 
 def test_rssr_has_an_idle_freedom() -> None:
-    """Mobility 2: the crank, and the rod's turning about itself, which moves nothing else."""
+    """The mobility is 2: the crank moves, and the rod turns about itself without other effects."""
     robot = rssr()
     assert int(robot.mobility()) == 2
     assert robot.independent[0] == "crank"
@@ -379,7 +383,7 @@ def test_rssr_has_an_idle_freedom() -> None:
 
 
 def test_mimic_joints_in_a_loop() -> None:
-    """A leader's column has its followers' part."""
+    """The loop matrix has the contributions of followers in the columns of their leaders."""
     robot = tree(6, 3, floating=False, mimics=True)
     assert len(robot.moving_joints) > len(robot.joints)
     q = robot.random(seed=2)
@@ -393,7 +397,7 @@ def test_mimic_joints_in_a_loop() -> None:
     close(looped.loop_matrix(q), (both[0] - both[1]).T / (2.0 * h), 1e-8)
 
 
-# Several loops, sizes, parameters ----------------------------------------------------------------
+# Several loops, sizes and parameters -------------------------------------------------------------
 
 
 def test_a_loop_that_says_nothing_new() -> None:
@@ -414,7 +418,7 @@ def test_size_does_not_matter(scale: float) -> None:
 
 
 def test_dimensions_as_parameters() -> None:
-    """A joint's placement as an input: the residual of another crank."""
+    """The residual with another joint placement as input agrees with that of another robot."""
     compiled = chasles.compile(CRANK, "loop_residual", parameters=("alpha2.placement",))
     other = chasles.robots.slider_crank(1.5, 3.0)
     q = np.array([0.4, -0.6, 0.3, 3.5])
@@ -422,7 +426,7 @@ def test_dimensions_as_parameters() -> None:
 
 
 def test_newton_is_quadratic_at_the_end() -> None:
-    """Digits double: four steps from a fair guess, and the steps are counted where they are."""
+    """Newton's method converges quadratically, in a few iterations from a fair guess."""
     calls = []
 
     def residual(q: np.ndarray) -> np.ndarray:
@@ -446,7 +450,7 @@ def test_newton_is_quadratic_at_the_end() -> None:
     assert all(after < 2.0 * before**2 for before, after in itertools.pairwise(falling[1:]))
 
 
-# Choices and doors -------------------------------------------------------------------------------
+# Independent coordinates and errors --------------------------------------------------------------
 
 
 def test_another_choice_of_independent_freedoms() -> None:
@@ -550,7 +554,7 @@ def test_bad_input(call, error: type, message: str) -> None:
 
 
 def test_a_choice_that_determines_nothing() -> None:
-    """The loop does not move the lift, so the lift cannot move the loop."""
+    """Loop coordinates do not determine a lift outside the loop, so the choice is rejected."""
     source = four_bar()
     raised = replace(
         source,

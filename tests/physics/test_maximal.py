@@ -29,12 +29,12 @@ MECHANISMS: dict[str, list[float]] = {
     "stewart": [0.05, -0.03, 0.02, 0.04, 0.0, -0.02],
     "delta": [0.2, 0.1, 0.3],
 }
-"""Their independent coordinates, in positions where nothing is special."""
+"""Mechanisms with independent coordinates at generic positions."""
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_trees(seed: int) -> None:
-    """Every joint type, armature, damping, friction, external forces: on plain floats."""
+    """Results agree on plain floats with armature, damping, friction and external forces."""
     robot = tree(13, seed)
     q, qd, tau = state(robot, seed)
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def test_floating_base_and_batches() -> None:
 
 
 def closed_state(name: str, seed: int) -> tuple[chasles.Robot, np.ndarray, np.ndarray, np.ndarray]:
-    """A mechanism that moves with its loops closed."""
+    """Return a mechanism in motion with closed loops: robot, q, qd, tau."""
     robot, rng = ROBOTS[name](), np.random.default_rng(seed)
     q = robot.assemble(MECHANISMS[name])
     return robot, q, robot.complete(q, rng.normal(size=robot.mobility())), rng.normal(size=robot.nv)
@@ -74,7 +74,7 @@ def closed_state(name: str, seed: int) -> tuple[chasles.Robot, np.ndarray, np.nd
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_loops(name: str) -> None:
-    """Redundant rows (a planar loop in space has three) take nothing from the accelerations."""
+    """Redundant equations (three per planar loop in space) do not affect the accelerations."""
     robot, q, qd, tau = closed_state(name, 1)
     expected, _ = robot.constrained_dynamics(q, qd, tau)
     found, lam = chasles.maximal_dynamics(robot, q, qd, tau)
@@ -85,7 +85,7 @@ def test_loops(name: str) -> None:
 
 
 def test_a_large_loop() -> None:
-    """A ring of forty rods, closed by a joint with three redundant rows, keeps closed."""
+    """A ring of forty rods, with three redundant equations, stays closed."""
     n = 40
     chain = planar(n)
     end, axis = chain.model.source.frames[0].pose, Vector.of(0.0, -1.0, 0.0)
@@ -101,7 +101,7 @@ def test_a_large_loop() -> None:
 
 
 def sparse(found: Equations) -> csc_array:
-    """[M K'; K -1e-8] of the equations of a state."""
+    """Return the matrix [M K'; K -1e-8] of a state."""
     n, m = len(found.f), len(found.k)
     whole: dict[tuple[int, int], Any] = {**found.M, **{(n + r, n + r): -1e-8 for r in range(m)}}
     for (r, c), x in found.K.items():
@@ -112,7 +112,7 @@ def sparse(found: Equations) -> csc_array:
 
 
 def fill(n: int) -> int:
-    """Entries of the factors of the whole system for a chain of n bodies."""
+    """Return the number of entries in the factors of the system for a chain of n bodies."""
     robot = general_chain(n)
     still = [0.0] * n
     factors = splu(sparse(equations(robot.model, robot.neutral().tolist(), still, still, {})))
@@ -120,7 +120,7 @@ def fill(n: int) -> int:
 
 
 def test_cost_grows_with_the_length_of_a_chain() -> None:
-    """Each joint more costs the same, while a dense factor would cost n^3 and hold n^2 entries."""
+    """The factors grow linearly with the number of joints; dense factors have n^2 entries."""
     short, middle, long = (fill(n) for n in (50, 100, 200))
     assert long - middle == pytest.approx(2 * (middle - short), rel=0.1)
     assert long < 0.02 * (11 * 200) ** 2
@@ -137,7 +137,7 @@ def test_open_loops_are_refused() -> None:
 
 
 def test_a_motion_that_has_to_end() -> None:
-    """Two rods stretched between two pins: they may start to move sideways, and not go on."""
+    """Rods stretched between two pins have no valid acceleration if they move sideways."""
     end = Transform(Rotation(), Vector.of(2.0, 0.0, 0.0))
     tip = planar(2).model.source.frames[0].pose
     rods = planar(2).with_loops(LoopData("pin", "spherical", None, "link2", end, child_pose=tip))
@@ -152,7 +152,7 @@ def test_a_motion_that_has_to_end() -> None:
 
 
 def same(robot: chasles.Robot, q: Any, qd: Any, tau: Any, tolerance: float = 1e-9) -> None:
-    """Accelerations and multipliers are those of the compiled methods, one-shot and analysed."""
+    """Assert that both solvers agree with the compiled methods, including multipliers."""
     expected, forces = robot.constrained_dynamics(q, qd, tau)
     A = robot.loop_matrix(q)
     for found, lam in (
@@ -168,7 +168,7 @@ def same(robot: chasles.Robot, q: Any, qd: Any, tau: Any, tolerance: float = 1e-
 
 @pytest.mark.parametrize("seed", range(2))
 def test_couplings(seed: int) -> None:
-    """Gears and a cam between joints of a spatial chain; multipliers too."""
+    """Accelerations and multipliers agree for gears and a cam in a spatial chain."""
     robot = general_chain(6).with_couplings(
         gear("gears", "joint5", {"joint2": 1.7, "joint4": -0.4}),
         coupling("cam", ["joint1", "joint3"], lambda a, b: b - sin(a) - 0.2 * a * a),
@@ -204,7 +204,7 @@ def test_a_coupling_that_depends_on_time() -> None:
 
 
 def test_driven_joints() -> None:
-    """A joint that time moves holds all six directions, and accelerates by itself."""
+    """A driven joint constrains all six directions, and has a prescribed acceleration."""
     robot = general_chain(5).drive(
         {"joint2": lambda t: sin(3.0 * t), "joint4": lambda t: 0.3 * t * t}
     )
@@ -232,12 +232,12 @@ def test_a_loop_with_a_driven_joint() -> None:
     same(driven, q, qd, np.random.default_rng(8).normal(size=driven.nv))
 
 
-# Analysed once -----------------------------------------------------------------------------------
+# Reusable solvers --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("backend", ["numpy", "llvm"])
 def test_analysed_once(backend: str) -> None:
-    """Every joint type, friction, wrenches, batches: what a call for one state gives, each time."""
+    """A reusable solver agrees with single calls, with friction, wrenches and batches."""
     robot = tree(9, 2)
     solver = chasles.MaximalDynamics(robot, dissipation=True, backend=backend)
     rng = np.random.default_rng(4)
@@ -263,7 +263,7 @@ def test_analysed_loops(name: str) -> None:
 
 
 def test_a_ladder_costs_as_its_length() -> None:
-    """Section 8.13: O(n) for loops side by side, in entries of the factors once analysed."""
+    """Factors of n adjacent loops have O(n) entries (section 8.13)."""
     sizes = []
     for n in (10, 20, 40):
         robot = ladder(n)
@@ -274,7 +274,7 @@ def test_a_ladder_costs_as_its_length() -> None:
 
 
 def ladder(n: int) -> chasles.Robot:
-    """Two chains of n rods along x, 1 m apart, with a rung from each rod to its neighbour."""
+    """Return two chains of n rods along x, 1 m apart, with a rung between each pair of rods."""
     links = [LinkData(f"{side}{k}", box(1.0, (1.0, 0.1, 0.1))) for side in "ab" for k in range(n)]
     hinge, along = Vector.of(0.0, 0.0, 1.0), Transform(Rotation(), Vector.of(1.0, 0.0, 0.0))
     apart = Transform(Rotation(), Vector.of(0.0, 1.0, 0.0))
@@ -312,7 +312,7 @@ def test_bad_backends() -> None:
 
 
 def test_nothing_that_moves() -> None:
-    """A robot without degrees of freedom has no accelerations, and any batch of them."""
+    """A robot without degrees of freedom has empty accelerations, in any batch shape."""
     still = planar(1).lock("joint1")
     for solve in (chasles.MaximalDynamics(still), lambda *x: chasles.maximal_dynamics(still, *x)):
         qdd, lam = solve(*np.zeros((3, 2, 0)))

@@ -1,8 +1,8 @@
-"""Mitra's two numerical examples (section 3), every number of both, to seven digits.
+"""Numerical examples of Mitra (section 3), with all values to seven digits.
 
-The numbers are the document's, recomputed in 40-digit arithmetic: its print truncates, has 261.82
-for the y of the position (161.8263) and -0.606 for alpha_x (-0.0606218), and loses a row of Jdot.
-The document's robot is in mm, as a URDF file here; the built-in `microbot` is the same in metres.
+The values are recomputed in 40-digit arithmetic, because the document truncates. It also prints
+261.82 for y of the position (161.8263) and -0.606 for alpha_x (-0.0606218), and omits a row of
+Jdot. The document's robot is in mm, defined here as URDF. The built-in `microbot` is the same in m.
 """
 
 from pathlib import Path
@@ -25,12 +25,12 @@ ROWS = (
     ("revolute", "178 0 0", "0 0 0"),
     ("prismatic", "0 0 0", RIGHT),
 )
-"""Each joint's type and where its frame is in the link before it (mm, rad)."""
+"""Type of each joint, and placement of its frame in the previous link (mm, rad)."""
 
 Q = np.array([*np.radians([30.0, 60.0, -30.0, 0.0]), 97.0])
 QD = np.array([0.20, 0.0, 0.0, -0.35, 6.0])
 RATES = {1: np.zeros(5), 2: np.array([0.2, 0.2, 0.2, 0.2, 5.0])}
-"""phiddot and phidddot, which are equal, of each example."""
+"""Joint accelerations of each example, numerically equal to the joint jerks."""
 
 POSITION = (280.2913, 161.8263, 298.7224)
 VELOCITY = (-0.175, 0.3031089, 0.2, -72.02968, 33.15800, -33.37115)
@@ -79,13 +79,13 @@ SECOND_RATE = {
 
 
 def seven_digits(found: np.ndarray, table: object) -> None:
-    """Every entry, to half a unit of its seventh digit (or seventh decimal, where that is more)."""
+    """Assert that every entry agrees to half a unit of its seventh digit or decimal."""
     np.testing.assert_allclose(found, np.array(table), rtol=5e-7, atol=5.1e-8)
 
 
 @pytest.fixture(scope="module")
 def robot(tmp_path_factory: pytest.TempPathFactory) -> chasles.Robot:
-    """The document's robot, in mm: frame 6 is link5, its point P a frame there."""
+    """Return the document's robot, in mm; frame 6 is link5, and P is a frame on link5."""
     moments = 'ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"'
     inertia = f'<inertial><mass value="1"/><inertia {moments}/></inertial>'
     links = "".join(f'<link name="link{k}">{inertia}</link>' for k in range(6))
@@ -147,7 +147,7 @@ def test_motion_matrices_take_the_point_to_its_derivatives(
 
 
 def test_properties_are_the_axes_of_the_joints(robot: chasles.Robot) -> None:
-    """D = [e~ r x e; 0 0] about a revolute axis, [0 e; 0 0] along a prismatic one."""
+    """D is [e~ r x e; 0 0] for a revolute axis and [0 e; 0 0] for a prismatic one."""
     for k, D in enumerate(robot.joint_motion_matrices(Q, frame="P")):
         T = robot.forward_kinematics(Q, frame=f"link{k + 1}")
         e, r = T[:3, 2], T[:3, 3]
@@ -161,7 +161,7 @@ def test_properties_are_the_axes_of_the_joints(robot: chasles.Robot) -> None:
 
 
 def test_jacobian_rates_of_any_order(robot: chasles.Robot) -> None:
-    """The third rate is the slope of the second along q(t) = Q + QD t + a t^2/2 + b t^3/6."""
+    """The third rate is the derivative of the second along q(t) = Q + QD t + a t^2/2 + b t^3/6."""
     a, b = RATES[2], -RATES[2]
     h = 1e-3
 
@@ -188,7 +188,7 @@ def test_the_built_in_robot_is_the_same_in_metres(example: int) -> None:
 
 @pytest.mark.parametrize("example", RATES)
 def test_matrices_of_the_document(robot: chasles.Robot, example: int) -> None:
-    """D as its definition has it, Ddot by Eq 3 as 4x4 matrices, and Rdddot = J_H R."""
+    """D agrees with its definition, Ddot with Eq 3 as 4x4 matrices, and Rdddot with J_H R."""
     model, body = robot.model, robot.model.frame("P").body
     rates = [VelocitySpace().split(model, x.tolist()) for x in (QD, RATES[example], RATES[example])]
     q = model.positions(Q.tolist())

@@ -1,4 +1,4 @@
-"""Motion in time: known solutions, the order of the method, energy, loops that stay closed."""
+"""Simulation: known solutions, order of the method, energy, and closed loops."""
 
 import itertools
 import math
@@ -22,14 +22,14 @@ from chasles.robots._solids import cylinder, sphere
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mechanism_energy.py"
 MECHANISMS = runpy.run_path(str(EXAMPLE))["MECHANISMS"]
 FREE = (0.0, 0.0, 0.0)
-"""No gravity."""
+"""Zero gravity, in m/s2."""
 
 
 # Trees -------------------------------------------------------------------------------------------
 
 
 def test_pendulum_has_the_period_of_the_elliptic_integral() -> None:
-    """A rod let go 2 rad from below: T = 4 K(sin(1)) / w, w^2 = 3 g / 2 l."""
+    """A rod released 2 rad from below has the period T = 4 K(sin(1)) / w, with w^2 = 3 g / 2 l."""
     rod = chasles.robots.planar(1)
     period = 4.0 * ellipk(math.sin(1.0) ** 2) / math.sqrt(1.5 * 9.81)
     below = -0.5 * math.pi
@@ -41,7 +41,7 @@ def test_pendulum_has_the_period_of_the_elliptic_integral() -> None:
 
 
 def test_two_rods_by_their_textbook_equations() -> None:
-    """Lagrange's equations of two rods of 1 kg and 1 m, absolute angles, by scipy."""
+    """Motion agrees with Lagrange's equations of two rods of 1 kg and 1 m, solved by SciPy."""
 
     def rates(t: float, x: np.ndarray) -> list[float]:
         a, b, da, db = x
@@ -61,7 +61,7 @@ def test_two_rods_by_their_textbook_equations() -> None:
 
 
 def test_a_symmetric_top_precesses() -> None:
-    """Free of forces: R(t) = exp(t L / A) R(0) exp(t (1 - C/A) w3 z), and a straight path."""
+    """A free top moves with R(t) = exp(t L / A) R(0) exp(t (1 - C/A) w3 z) on a straight path."""
     body = cylinder(2.0, 0.3, 0.2, 2)
     links = (LinkData("ground", body), LinkData("top", body))
     joints = (JointData("float", "free", "ground", "top"),)
@@ -82,7 +82,7 @@ def test_a_symmetric_top_precesses() -> None:
 def order(
     robot: chasles.Robot, q: np.ndarray, qd: np.ndarray, dt: float, **options: object
 ) -> float:
-    """log2 of how the error falls when the step is halved, by three runs."""
+    """Return the order: log2 of the ratio of errors when the step is halved, from three runs."""
     strength = np.linspace(-1.0, 1.0, robot.nv)
     runs = [
         chasles.simulate(
@@ -111,7 +111,7 @@ def test_order_four_on_every_joint_type() -> None:
 
 
 def marble(radius: float = 0.1) -> chasles.Robot:
-    """A ball with moments that are not equal, and a handle that slides in it, on a plane."""
+    """Return a ball with unequal moments of inertia on a plane, and a handle sliding in it."""
     links = (LinkData("ball", cylinder(1.0, 0.1, 0.3, 2)), LinkData("handle", sphere(0.4, 0.05)))
     joints = (
         JointData("roll", "rolling", None, "ball", radius=radius),
@@ -121,7 +121,7 @@ def marble(radius: float = 0.1) -> chasles.Robot:
 
 
 def test_order_four_of_where_a_sphere_rolls() -> None:
-    """Its place depends on the way there, and is integrated by its own rate."""
+    """The position of a rolling sphere depends on its path, and is integrated with order four."""
     robot, dt = marble(), 0.02
     q, qd, _ = state(robot, 3)
     strength = np.array([0.1, -0.2, 0.3, 0.2])
@@ -142,7 +142,7 @@ def test_order_four_of_where_a_sphere_rolls() -> None:
 
 
 def test_a_solid_ball_rolls_down() -> None:
-    """On a slope a solid ball goes 5/14 g sin(a) t^2, whichever way it spins."""
+    """On a slope, a solid ball travels 5/14 g sin(a) t^2, independent of its spin."""
     ball = (LinkData("ball", sphere(2.0, 0.1)),)
     source = Description("ball", ball, (JointData("roll", "rolling", None, "ball", radius=0.1),))
     robot = chasles.Robot(source).with_gravity([1.0, -2.0, -9.0])
@@ -163,7 +163,7 @@ def test_batches_are_single_motions() -> None:
 
 
 def test_external_forces_and_dissipation_reach_the_dynamics() -> None:
-    """A rod without weight turns at constant rate; damping c slows a mass by exp(-c t/m)."""
+    """A weightless rod turns at constant rate; damping c slows a mass by exp(-c t/m)."""
     rod = chasles.robots.planar(1)
     lift = {"link1": chasles.Wrench([0.0, 0.0, 0.0, 0.0, 0.0, 9.81], at=(0.5, 0.0, 0.0))}
     motion = chasles.simulate(rod, [0.3], [1.0], duration=0.2, f_ext=lift)
@@ -181,7 +181,7 @@ def test_external_forces_and_dissipation_reach_the_dynamics() -> None:
 
 @pytest.mark.parametrize("kind", ["revolute", "spherical"])
 def test_order_four_with_loops_of_every_joint_type(kind: str) -> None:
-    """Chains with universal, helical, spherical and planar joints, on rotations too."""
+    """The order is four for chains with universal, helical, spherical and planar joints."""
     source, q = spatial(kind, 1)
     robot = chasles.Robot(source)
     qd = 0.5 * robot.complete(q, np.linspace(-1.0, 1.0, len(robot.independent)), tolerance=1e-8)
@@ -189,12 +189,12 @@ def test_order_four_with_loops_of_every_joint_type(kind: str) -> None:
 
 
 def test_time_of_a_turn() -> None:
-    """A four-bar turns in the integral of sqrt(M / 2E), with M by its own geometry."""
+    """The time of a crank turn is the integral of sqrt(M / 2E), with M from the geometry."""
     ground, crank, coupler, rocker = bars = (1.0, 0.5, 0.9, 0.8)
     robot = chasles.robots.four_bar(*bars).with_gravity(FREE)
 
     def mass(a: float) -> float:
-        """What the crank feels: rods of 1 kg/m."""
+        """Return the inertia at the crank, for rods of 1 kg/m."""
         c = rockers(bars, a)[0]
         ends = crank * np.exp(1j * a), ground + rocker * np.exp(1j * c)
         b = np.angle(ends[1] - ends[0])
@@ -214,7 +214,10 @@ def test_time_of_a_turn() -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_energy_of_mechanisms(name: str) -> None:
-    """The drift is under 1e-8 of the largest kinetic energy; the example does ten seconds."""
+    """The energy drift is below 1e-8 of the largest kinetic energy.
+
+    The example runs for ten seconds.
+    """
     first = MECHANISMS[name]()
     duration = 0.3 if first.robot.nv > 10 else 2.0
     motion = chasles.simulate(first.robot, first.q, first.qd, duration=duration, tau=first.tau)
@@ -227,7 +230,7 @@ def test_energy_of_mechanisms(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["double rocker", "slider rocker"])
 def test_dead_points_are_passed_in_other_coordinates(name: str) -> None:
-    """The coupler turns, and crank and rocker swing between dead points."""
+    """Coordinates change at dead points, where the crank or the rocker reverses."""
     first = MECHANISMS[name]()
     motion = chasles.simulate(first.robot, first.q, first.qd, duration=4.0, dt=2e-3)
     assert motion.rechosen
@@ -247,7 +250,7 @@ def test_members_of_a_batch_change_coordinates_each_for_itself() -> None:
 
 
 def test_a_singular_position_on_the_way() -> None:
-    """A parallelogram that swings through flat could go on crossed: 1 rad at 2 rad/s away."""
+    """A parallelogram that swings through its flat position, 0.3 s away, raises an error."""
     flat = chasles.robots.four_bar(1.0, 0.5, 1.0, 0.5)
     q = np.array([0.6, -0.6, 0.6])
     with pytest.raises(chasles.SingularPosition) as caught:
@@ -264,11 +267,11 @@ def test_a_singular_position_on_the_way() -> None:
     assert apart.q.shape == (2, 51, 3)
 
 
-# Stabilisation -----------------------------------------------------------------------------------
+# Stabilization -----------------------------------------------------------------------------------
 
 
 def test_an_open_loop_closes_as_baumgarte_says() -> None:
-    """From rest the error is (1 + t/T) exp(-t/T) of its start: two poles at -1/T (Eq 8.21)."""
+    """From rest, the error decays as (1 + t/T) exp(-t/T), with two poles at -1/T (Eq 8.21)."""
     robot, T = chasles.robots.four_bar(1.0, 0.5, 0.9, 0.8).with_gravity(FREE), 0.05
     q = robot.assemble([0.5]) + np.array([0.0, 1e-6, -2e-6])
     motion = chasles.simulate(robot, q, np.zeros(3), duration=0.3, stabilization=T)
@@ -278,13 +281,13 @@ def test_an_open_loop_closes_as_baumgarte_says() -> None:
 
 
 def test_stabilisation_bounds_the_error() -> None:
-    """N22 (8.3): without it errors grow; T_stab of 0.1 and 0.01 s hold them, 1 s is too long."""
+    """N22 (8.3): errors are bounded for T_stab of 0.1 and 0.01 s, and grow for 1 s or without."""
     robot = chasles.robots.four_bar(1.0, 0.5, 0.9, 0.8).with_gravity(FREE)
     q = robot.assemble([0.5])
     qd = robot.complete(q, [6.0])
 
     def errors(T: float) -> tuple[float, float]:
-        """The largest error in the first and in the last third of four turns and more."""
+        """Return the largest errors in the first and in the last third of more than four turns."""
         motion = chasles.simulate(robot, q, qd, duration=9.0, dt=5e-3, stabilization=T)
         size = np.linalg.norm(robot.loop_residual(motion.q), axis=-1)
         return float(np.max(size[:600])), float(np.max(size[-600:]))
@@ -304,13 +307,13 @@ def test_stabilisation_bounds_the_error() -> None:
 
 
 def figure_8_3(y: list[Number]) -> list[Number]:
-    """Featherstone 2008, Eq 8.56 for figure 8.3, with l1 = 1 and l2 = 2."""
+    """Return q of figure 8.3 with l1 = 1 and l2 = 2 (Featherstone 2008, Eq 8.56)."""
     across, up = 2.0 * cos(y[0]) - 1.0, 2.0 * sin(y[0])
     return [y[0], atan2(up, across), sqrt(across * across + up * up), y[1]]
 
 
 def test_published_numbers_of_the_triangle() -> None:
-    """y1 = 1, yd1 = 0.5: theta2, d, u1 to u4."""
+    """Published values are reproduced for y1 = 1 and yd1 = 0.5: theta2, d, and u1 to u4."""
     robot = chasles.robots.triangle(1.0, 2.0)
     gamma = chasles.ClosureFunction(robot, figure_8_3)
     q, qd, qdd = gamma([1.0, 0.3], [0.5, 0.7], [0.0, 0.0])
@@ -322,7 +325,7 @@ def test_published_numbers_of_the_triangle() -> None:
 
 
 def test_actuator_forces_of_the_triangle() -> None:
-    """u = [[1/u2, u1/u2, 1, 0], [0, 0, 0, 1]] tau of the tree, for actuators on joints 3 and 4."""
+    """Actuators on joints 3 and 4 need u = [[1/u2, u1/u2, 1, 0], [0, 0, 0, 1]] tau of the tree."""
     robot = chasles.robots.triangle(1.0, 2.0)
     gamma = chasles.ClosureFunction(robot, figure_8_3)
     q, qd, qdd = gamma([1.0, 0.3], [0.5, -0.4], [0.2, 0.9])

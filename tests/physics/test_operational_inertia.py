@@ -1,6 +1,7 @@
-"""A frame's own inertia by two routes: J M^-1 J', and articulated bodies (Featherstone 2008, 7.2).
+"""Operational-space inertia of a frame, by J M^-1 J' and by articulated bodies.
 
-Rounding is 1e-11, times the condition of M.
+The source is Featherstone (2008), 7.2. Rounding errors are at most 1e-11, times the condition
+number of M.
 """
 
 from typing import Any
@@ -46,7 +47,7 @@ def test_mimic_joints() -> None:
 
 @pytest.mark.parametrize("method", ["projection", "propagation", "fastest"])
 def test_what_a_wrench_adds(method: str) -> None:
-    """The acceleration of the frame with a wrench on it, less that without, in a batch."""
+    """Phi w is the change of the frame's acceleration by a wrench w, in a batch."""
     robot = puma560()
     q, qd, tau = state(robot, 3, 4)
     w = np.random.default_rng(3).normal(size=(4, 6))
@@ -69,12 +70,12 @@ def test_rank_is_the_number_of_freedoms() -> None:
     assert np.all(np.linalg.eigvalsh(Phi) > -1e-12)
 
 
-# Several handles ---------------------------------------------------------------------------------
+# Several frames ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["projection", "propagation"])
 def test_several_frames_at_once(method: str) -> None:
-    """Eq 7.4: with the rows of all Jacobians; frames on one branch, on two, and on one body."""
+    """Several frames on one branch, on different branches and on one body agree with Eq 7.4."""
     robot = tree(12, 5, floating=True)
     q = state(robot, 4)[0]
     names = [*robot.bodies[-3:], "tip", robot.bodies[1]]
@@ -89,7 +90,7 @@ def test_several_frames_at_once(method: str) -> None:
 
 
 def test_both_feet_of_a_quadruped() -> None:
-    """Compiled, in a batch: what wrenches on two feet add to the accelerations of both."""
+    """Phi gives the change of two feet's accelerations by wrenches on them, in a batch."""
     robot, rng = quadruped(), np.random.default_rng(5)
     feet = ["front_left_foot", "rear_right_foot"]
     q, qd, tau = state(robot, 5, 3)
@@ -133,11 +134,11 @@ def uniform(m: float, moment: float) -> RigidInertia:
 
 BOX, CYLINDER = uniform(5.0, 2.0), uniform(7.0, 3.0)
 FELT = np.diag([2.0, 5.0, 5.0, 12.0, 5.0, 12.0])
-"""Section 7.1: I1, I1 + I2, I1 + I2, m1 + m2, m1, m1 + m2."""
+"""Expected apparent inertia (section 7.1): I1, I1 + I2, I1 + I2, m1 + m2, m1, m1 + m2."""
 
 
 def test_box_and_cylinder_assembled() -> None:
-    """Eq 7.19 with S = (rotation about x, translation along y)."""
+    """The assembled inertia agrees with Eq 7.19, for rotation about x and translation along y."""
     S = Motions((Motion.of(1.0, 0, 0, 0, 0, 0), Motion.of(0, 0, 0, 0, 1.0, 0)))
     I = ArticulatedInertia.of(CYLINDER)
     U = I @ S
@@ -149,7 +150,7 @@ def test_box_and_cylinder_assembled() -> None:
 
 @pytest.mark.parametrize("method", ["projection", "propagation"])
 def test_box_and_cylinder_as_a_robot(method: str) -> None:
-    """The same as a floating box whose cylinder turns and slides on a part without mass."""
+    """A floating box with a cylinder on a massless intermediate link has the expected inertia."""
     links = ("box", BOX), ("pin", RigidInertia.zero()), ("cylinder", CYLINDER)
     joints = (
         JointData("float", "free", None, "box"),

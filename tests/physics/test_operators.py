@@ -1,7 +1,7 @@
-"""The operators of Rodriguez and Kreutz: their group, and the factors of the mass matrix.
+"""Spatial operators of Rodriguez and Kreutz: their group, and factors of the mass matrix.
 
-The dense matrices of the book, stacked in NumPy from places and inertias alone, say what the
-recursions must give. Rounding is bounded by 1e-11, relative to the largest entry.
+Expected values are the dense matrices of the book, computed in NumPy from positions and inertias.
+Rounding errors are at most 1e-11, relative to the largest entry.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ MACHINES: dict[str, Callable[[], chasles.Robot]] = {
     **{f"tree {seed}": lambda seed=seed: tree(9, seed) for seed in range(3)},
     "forest": lambda: tree(10, 6, fixed=False),
 }
-"""Chains and trees without mimic joints, which the factors cannot have."""
+"""Chains and trees without mimic joints, which the factors do not support."""
 
 
 @pytest.fixture(params=MACHINES, scope="module")
@@ -33,11 +33,11 @@ def robot(request: pytest.FixtureRequest) -> chasles.Robot:
     return MACHINES[request.param]()
 
 
-# The transition operator -----------------------------------------------------------------------
+# Transition operator ---------------------------------------------------------------------------
 
 
 def dense_transition(s: np.ndarray) -> np.ndarray:
-    """Phi = [[1, s~], [0, 1]] (5.2.32)."""
+    """Return Phi = [[1, s~], [0, 1]] (5.2.32)."""
     return np.block([[np.eye(3), tilde(s)], [np.zeros((3, 3)), np.eye(3)]])
 
 
@@ -46,7 +46,7 @@ def columns(apply: Callable[[list[float]], Force | Motion]) -> np.ndarray:
 
 
 def test_transitions_form_a_group() -> None:
-    """Phi(i,k) Phi(k,j) = Phi(i,j), Phi(i,i) = 1, Phi(i,j)^-1 = Phi(j,i) (5.2.33)."""
+    """Transitions satisfy Phi(i,k) Phi(k,j) = Phi(i,j) and Phi(i,j)^-1 = Phi(j,i) (5.2.33)."""
     rng = np.random.default_rng(1)
     i, j, k = (Vector(tuple(p)) for p in rng.normal(size=(3, 3)).tolist())
 
@@ -61,15 +61,15 @@ def test_transitions_form_a_group() -> None:
     close(outward, Phi(i, j).T, ROUNDING)
 
 
-# The factors -----------------------------------------------------------------------------------
+# Factors of the mass matrix --------------------------------------------------------------------
 
 
 def stacked(
     robot: chasles.Robot, q: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """H, the transition from each body to its parent, I, and armature, over all bodies at once.
+    """Return the stacked H, the transitions of bodies to their parents, I, and armature.
 
-    Along base axes, by plain matrices; coordinates in the order of the file.
+    Matrices are in base axes. Coordinates are in the order of the file.
     """
     model, n = robot.model, len(robot.model.bodies)
     split = model.positions(q.tolist())
@@ -90,7 +90,7 @@ def stacked(
 
 
 def test_factors_of_the_mass_matrix(robot: chasles.Robot) -> None:
-    """M = A D A', M^-1 = B' D^-1 B, A B = 1 (6.2.18-19)."""
+    """The factors satisfy M = A D A', M^-1 = B' D^-1 B and A B = 1 (6.2.18-19)."""
     q, *_ = state(robot, 1)
     A, B, D = direct(robot.model, "operator_factors", q)
     M = direct(robot.model, "mass_matrix", q)
@@ -106,17 +106,17 @@ def test_factors_of_the_mass_matrix(robot: chasles.Robot) -> None:
 
 
 def test_factors_by_dense_operators(robot: chasles.Robot) -> None:
-    """A = 1 + H Psi L and B = 1 - H Phi L, with P by the Riccati equation of the whole stack.
+    """A = 1 + H Psi L and B = 1 - H Phi L, with P from the Riccati equation of all bodies.
 
-    step takes each body to its parent and is nilpotent: Psi = 1 + step + step^2 + ...; closed by
-    the gain, step (1 - G H), it is the book's Phi; L = step G.
+    `step` maps each body to its parent and is nilpotent, so Psi = 1 + step + step^2 + ... is
+    finite. With the gain, step (1 - G H) gives the book's Phi, and L is step G.
     """
     q, *_ = state(robot, 2)
     H, step, I, noise = stacked(robot, q)
     one, ones = np.eye(len(I)), np.eye(robot.nv)
     P, G = I, np.zeros(H.T.shape)
-    blocks = np.kron(np.eye(len(I) // 6), np.ones((6, 6)))  # P is of bodies, each by itself
-    for _ in robot.model.bodies:  # as many times as the longest branch is long, at most
+    blocks = np.kron(np.eye(len(I) // 6), np.ones((6, 6)))  # P has one diagonal block per body
+    for _ in robot.model.bodies:  # enough iterations for the longest branch
         D = H @ P @ H.T + noise
         G = P @ H.T @ np.linalg.inv(D)
         P = I + (step @ (P - G @ H @ P) @ step.T) * blocks
@@ -129,7 +129,7 @@ def test_factors_by_dense_operators(robot: chasles.Robot) -> None:
 
 
 def test_they_are_the_sparse_factors_of_joints_with_one_freedom() -> None:
-    """M = L' D L has one such L."""
+    """For joints with one degree of freedom, the factors agree with M = L' D L, which is unique."""
     robot = random_chain("RRPRRPR", 2)
     q, *_ = state(robot, 3)
     L, D = direct(robot.model, "ltdl_factors", q)
@@ -148,11 +148,11 @@ def test_mass_matrix_and_its_inverse_by_operators(robot: chasles.Robot) -> None:
         close(found, expected, 1e-15 * np.linalg.cond(M) + ROUNDING)
 
 
-# At the door -----------------------------------------------------------------------------------
+# Public functions ------------------------------------------------------------------------------
 
 
 def test_public_factors() -> None:
-    """A batch, by machine code: the same, and of the robot's shape."""
+    """Public functions return the factors of a batch, from machine code."""
     robot = ROBOTS["stanford_arm"]()
     q = robot.random(0, size=(2, 3))
     A, B, D = robot.operator_factors(q)

@@ -1,6 +1,6 @@
-"""Printed numbers of Featherstone (2008), section 10.2: the zig-zag arm of six rods.
+"""Values printed in Featherstone (2008), section 10.2: the zig-zag arm of six rods.
 
-"At rest" and "no gravity" are the robot's own; the neutral position is the book's.
+The robot has no gravity, and its neutral position is the book's.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ STILL, ONES = np.zeros(6), np.ones(6)
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_joint_forces(target: str) -> None:
-    """Forces for unit accelerations; the book's digits are truncated, the reference has more."""
+    """Torques for unit accelerations agree with the book, which truncates digits."""
     tau = runner(ARM, target)("inverse_dynamics", ARM.neutral(), STILL, ONES)
     printed = [126.4936, 97.4663, 69.9762, 43.7998, 21.9371, 6.1646]
     more = [126.49367594, 97.46632362, 69.97622844, 43.79984753, 21.93718091, 6.16468570]
@@ -25,7 +25,10 @@ def test_joint_forces(target: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_joint_accelerations(target: str) -> None:
-    """Forces rounded to three digits; the book's first entry has two digits transposed."""
+    """Accelerations agree for torques rounded to three digits.
+
+    In the book, two digits of the first entry are transposed.
+    """
     tau = [126.0, 97.5, 70.0, 43.8, 21.9, 6.16]
     qdd = runner(ARM, target)("forward_dynamics", ARM.neutral(), STILL, tau)
     printed = [0.6592, 1.3654, 1.3808, 0.5894, 0.9057, 1.0705]
@@ -35,7 +38,7 @@ def test_joint_accelerations(target: str) -> None:
 
 
 def test_condition_of_the_mass_matrix() -> None:
-    """725 for the zig-zag; the straight arm comes near the book's rule 4 n^4."""
+    """The condition number is 725 for the zig-zag, and near 4 n^4 for the straight arm."""
     assert np.linalg.cond(ARM.mass_matrix(ARM.neutral())) == pytest.approx(725.388, rel=1e-6)
     straight = {6: 5685.06, 10: 43523.4}
     for n, value in straight.items():

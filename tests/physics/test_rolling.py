@@ -1,4 +1,7 @@
-"""Constraints of velocities, and of positions on any joint: closed forms and differences."""
+"""Velocity constraints, and position constraints on any joint.
+
+Expected values are closed forms and finite differences.
+"""
 
 import math
 import pickle
@@ -53,7 +56,7 @@ RADIUS = 0.5
 
 
 def turntable(share: float = 0.4) -> Robot:
-    """A ball with the moment share m r^2 on a table that turns about z."""
+    """Return a ball with moment of inertia share m r^2 on a table that turns about z."""
     k = share * 2.0 * RADIUS**2
     return Robot(
         Description(
@@ -69,14 +72,14 @@ def turntable(share: float = 0.4) -> Robot:
 
 @pytest.mark.parametrize("share", [0.4, 2.0 / 3.0])
 def test_a_ball_on_a_turntable_runs_in_circles(share: float) -> None:
-    """Its centre turns share/(1 + share) times as fast as the table: 2/7 for a solid ball."""
+    """The center circles share/(1 + share) times as fast as the table: 2/7 for a solid ball."""
     turning = 3.5
     robot = turntable(share).drive({"spin": lambda t: turning * t})
     now = robot.at_time(0.0)
     q = np.array([1.0, 0.0, 0.0, 0.0, 0.3, -0.2, RADIUS])
     qd = now.complete(q, [2.0, -1.0, 0.5])
     point = np.array([qd[3] - RADIUS * qd[1], qd[4] + RADIUS * qd[0]])
-    close(point, turning * np.array([0.2, 0.3]), 1e-12)  # the table moves there
+    close(point, turning * np.array([0.2, 0.3]), 1e-12)  # velocity of the table there
     ratio = share / (1.0 + share)
     around = ratio * turning
     period = 2.0 * math.pi / around
@@ -89,7 +92,10 @@ def test_a_ball_on_a_turntable_runs_in_circles(share: float) -> None:
 
 
 def test_mobility_of_a_rolling_ball() -> None:
-    """N25 (Featherstone 2008, 3.4): 3 freedoms of velocity, 5 of position; the table adds one."""
+    """N25 (Featherstone 2008, 3.4): a ball has mobility 3 for velocities and 5 for positions.
+
+    The table adds one to each.
+    """
     robot = turntable()
     mobility = robot.mobility()
     assert (int(mobility), mobility.positions) == (4, 6)
@@ -100,7 +106,7 @@ def test_mobility_of_a_rolling_ball() -> None:
 
 
 def sleigh(offset: float, tilt: float = 0.0) -> Robot:
-    """A blade at the origin of a body that slides on a plane; its centre of mass is before it."""
+    """Return a body on a plane with a blade at its origin; its center of mass is ahead of it."""
     down = Vector.of(G * math.sin(tilt), 0.0, -G * math.cos(tilt))
     return Robot(
         Description(
@@ -114,7 +120,7 @@ def sleigh(offset: float, tilt: float = 0.0) -> Robot:
 
 
 def test_a_knife_edge_on_an_incline_follows_a_cycloid() -> None:
-    """It turns steadily and goes sideways, not downhill."""
+    """A blade on an incline turns steadily and drifts sideways, not downhill."""
     tilt, turning = 0.4, 2.5
     robot = sleigh(0.0, tilt)
     run = chasles.simulate(robot, np.zeros(3), [turning, 0.0, 0.0], duration=4.0, dt=0.002)
@@ -127,7 +133,7 @@ def test_a_knife_edge_on_an_incline_follows_a_cycloid() -> None:
 
 
 def test_chaplygin_sleigh() -> None:
-    """v = c tanh(a c t/k^2), k^2 = I/m + a^2: it ends up straight."""
+    """v = c tanh(a c t/k^2) with k^2 = I/m + a^2, so the sleigh ends up going straight."""
     a, speed = 0.3, 2.0
     k2 = 0.2 / 3.0 + a * a
     robot = sleigh(a)
@@ -139,7 +145,7 @@ def test_chaplygin_sleigh() -> None:
 
 
 def coin(radius: float = 0.2) -> Robot:
-    """A disc about its y axis, free in space but for its contact."""
+    """Return a free disc about its y axis, with a rolling contact."""
     return Robot(
         Description(
             "coin",
@@ -151,7 +157,7 @@ def coin(radius: float = 0.2) -> Robot:
 
 
 def standing(robot: Robot, turn: Turn, spin: Any, radius: float = 0.2) -> tuple[Any, Any]:
-    """A coin with this orientation and angular velocity in its own axes, rolling."""
+    """Return the state of a rolling coin; the angular velocity is in the coin's axes."""
     axle = turn.as_matrix()[:, 1]
     quaternion = np.roll(turn.as_quat(), 1)
     q = np.array([*quaternion, 0.1, 0.2, radius * math.sqrt(1.0 - axle[2] ** 2)])
@@ -159,11 +165,11 @@ def standing(robot: Robot, turn: Turn, spin: Any, radius: float = 0.2) -> tuple[
 
 
 def rolled(turn: Turn, w: np.ndarray, m: float, I: np.ndarray, radius: float) -> np.ndarray:
-    """dw/dt of a rolling disc in its own axes, from the moment about its centre alone."""
+    """Return dw/dt of a rolling disc in its own axes, from moments about its center."""
     R, up = turn.as_matrix(), np.array([0.0, 0.0, 1.0])
 
     def arm(R: np.ndarray) -> np.ndarray:
-        """From the point of contact to the centre."""
+        """Return the vector from the point of contact to the center."""
         u = up - R[:, 1] * R[2, 1]
         return radius * u / np.linalg.norm(u)
 
@@ -193,9 +199,9 @@ def test_a_rolling_coin_obeys_euler() -> None:
 
 
 def test_a_coin_rolls_in_a_circle() -> None:
-    """Steady rolling with lean a and precession W.
+    """A coin with lean a and precession W rolls steadily in a circle.
 
-    The angular momentum about the centre is carried around: with the spin n about the axle,
+    The angular momentum about the center precesses: with the spin n about the axle,
     n W cos a (C + m r^2) = A W^2 sin a cos a - m g r sin a.
     """
     m, r, lean, W = 0.5, 0.2, 0.3, 4.0
@@ -204,7 +210,7 @@ def test_a_coin_rolls_in_a_circle() -> None:
     robot, turn = coin(), Turn.from_euler("x", lean)
     w = np.array([0.0, n, W * math.cos(lean)])
     q, qd = standing(robot, turn, w)
-    own = n - W * math.sin(lean)  # against the frame that precesses
+    own = n - W * math.sin(lean)  # relative to the precessing frame
     qdd = robot.forward_dynamics(q, qd, np.zeros(6))
     close(qdd[:3], np.cross(w, [0.0, own, 0.0]), 1e-12)
     run = chasles.simulate(robot, q, qd, duration=2.0 * math.pi / W, dt=0.002)
@@ -227,7 +233,7 @@ WHEEL, TRACK = 0.1, 0.25
 
 
 def rover() -> Robot:
-    """Two driven wheels on one axle, half a TRACK to each side of the centre of mass."""
+    """Return a robot with two driven wheels on an axle, each at distance TRACK from its center."""
     links = [body("base", 8.0, 0.1, 0.2, 0.3)]
     joints = [JointData("base", "planar", None, "base", shift(0.0, 0.0, WHEEL))]
     contacts = []
@@ -240,10 +246,10 @@ def rover() -> Robot:
 
 
 def test_a_robot_on_two_wheels() -> None:
-    """Both torques drive it on, their difference turns it, whatever way it stands."""
+    """The sum of the wheel torques accelerates the robot, their difference turns it."""
     robot = rover()
     mobility = robot.mobility()
-    assert (int(mobility), mobility.positions, mobility.rank) == (2, 5, 3)  # sideways counts once
+    assert (int(mobility), mobility.positions, mobility.rank) == (2, 5, 3)  # one lateral constraint
     robot = robot.with_independent("left", "right")
     q = RNG.normal(size=(10, 5))
     yd = RNG.normal(size=(10, 2))
@@ -282,7 +288,7 @@ def test_a_closure_function_cannot_roll() -> None:
 
 
 def test_wheels_that_scrub_cannot_turn() -> None:
-    """A second axle behind the first: two freedoms less one."""
+    """A second axle behind the first one removes one of two degrees of freedom."""
     source = rover().model.source
     frame = FrameData("rear", "base", shift(-0.4, 0.0, 0.0))
     robot = Robot(
@@ -298,7 +304,7 @@ def test_wheels_that_scrub_cannot_turn() -> None:
 
 
 def test_rolling_contact_between_two_moving_bodies_closes_a_loop() -> None:
-    """Friction wheels on an arm that swings are a gear between their joints."""
+    """Friction wheels on a swinging arm move like a gear between their joints."""
     links = (body("arm", 2.0, 0.1, 0.1, 0.3), body("a", 1.0, 0.1, 0.1, 0.02))
     links = (*links, body("b", 1.0, 0.1, 0.1, 0.05))
     joints = (
@@ -326,7 +332,7 @@ def test_rolling_contact_between_two_moving_bodies_closes_a_loop() -> None:
 
 
 def test_a_cylinder_rolls_off_a_cylinder() -> None:
-    """Its centre accelerates as 2 g sin/(3 (R + r)) about the axis of the one below."""
+    """The center accelerates as 2 g sin/(3 (R + r)) about the axis of the lower cylinder."""
     R, r = 0.5, 0.2
 
     def contact(disc: FrameState) -> list[Any]:
@@ -354,11 +360,11 @@ def test_a_cylinder_rolls_off_a_cylinder() -> None:
     close(abs(qdd[0]), 2.0 * G * math.sin(angle) / 3.0 / r, 1e-10)
 
 
-# Positions on any joint --------------------------------------------------------------------------
+# Position constraints on any joint ---------------------------------------------------------------
 
 
 def test_a_body_held_at_a_distance_by_its_coordinates() -> None:
-    """phi = x^2 + y^2 + z^2 - L^2 on a free joint: the acceleration of a pendulum's mass."""
+    """A free joint with x^2 + y^2 + z^2 = L^2 accelerates like the mass of a pendulum."""
     L = 0.8
     names = [f"bob[{x}]" for x in "xyz"]
     held = coupling("string", names, lambda x, y, z: x * x + y * y + z * z - L * L)
@@ -407,7 +413,7 @@ def test_a_spherical_joint_held_to_one_axis_is_a_revolute_joint() -> None:
 
 
 def anything() -> CouplingData:
-    """Equations of all sorts at once: positions, velocities, frames, time."""
+    """Return a constraint with equations in positions, velocities, frames and time."""
 
     def function(
         a: Any, x: Any, angle: Any, w: Any, v: Any, tip: FrameState, tool: FrameState, t: Any
@@ -429,7 +435,10 @@ def anything() -> CouplingData:
 
 
 def zoo() -> Robot:
-    """A free base with an arm on it, a planar cart with a driven, a mimicking and a ball joint."""
+    """Return a robot with a free base and arm, and a planar cart with three more joints.
+
+    One of these joints is driven, one is a mimic joint, and one is spherical.
+    """
     links = [
         body(name, 1.0, 0.1, 0.2, 0.25, center=(0.1, 0.2, -0.1))
         for name in ("base", "arm", "cart", "mast", "boom", "tool")
@@ -454,7 +463,7 @@ def zoo() -> Robot:
 
 
 def test_any_constraint_by_differences() -> None:
-    """A is the slope of the residual; of the rest, A qd - b changes by A qdd - bias."""
+    """A is the derivative of the position rows; the rate of A qd - b is A qdd - bias."""
     robot, t, h = zoo(), 0.4, 1e-5
     now = robot.at_time(t)
     q = robot.random(RNG)
@@ -481,7 +490,7 @@ def test_any_constraint_by_differences() -> None:
 
 
 def test_forces_of_any_constraint_do_no_work_on_motions_that_it_allows() -> None:
-    """G' A' = 0, and M qdd + h = tau + A' lam, at a closed state."""
+    """Constraint forces satisfy M qdd + h = tau + A' lam at a closed state."""
     robot = zoo()
     now = robot.at_time(0.3)
     free = len(robot.independent_positions)
@@ -516,7 +525,7 @@ def test_a_rotor_that_both_wheels_turn() -> None:
 
 
 def test_inverse_kinematics_of_a_robot_that_rolls() -> None:
-    """Constraints of velocities hold no position."""
+    """Velocity constraints do not restrict inverse kinematics."""
     robot, coin_ = rover(), coin()
     place = robot.forward_kinematics([0.4, 1.0, -2.0, 0.0, 0.0], frame="base")
     found = robot.inverse_kinematics({"base": place})
@@ -534,7 +543,7 @@ def test_verify_a_robot_that_rolls(make: Any) -> None:
     assert "0 differ" in str(report)
 
 
-# Statement, edits, files -------------------------------------------------------------------------
+# Errors, edits and files -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -555,7 +564,7 @@ def test_bad_constraints(make: Any, message: str) -> None:
 
 
 def test_a_moving_belt_drives_what_lies_on_it() -> None:
-    """A constraint of velocities may have a velocity of its own: phi_0 of Eq 3.29."""
+    """A velocity constraint may prescribe a nonzero velocity (phi_0 of Eq 3.29)."""
     belt = coupling("belt", [], lambda v: v - 0.3, rates=["cart"])
     robot = Robot(
         Description(
@@ -597,7 +606,7 @@ def test_robots_that_roll_are_pickled_and_edited() -> None:
 
 
 def test_contacts_in_a_file(tmp_path: Path) -> None:
-    """Blades, wheels and balls are rows of a mechanism's file; what rolls is read back the same."""
+    """Blades, wheels and balls are saved in a TOML file and loaded unchanged."""
     for robot in (turntable(), sleigh(0.2), rover(), coin()):
         path = tmp_path / f"{robot.name}.toml"
         chasles.save(robot, path)

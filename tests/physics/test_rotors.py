@@ -1,6 +1,6 @@
-"""Rotors that several joints turn: kinetic energy a/2 (g . qd)^2, in everything that depends on it.
+"""Rotors driven by several joints, with kinetic energy a/2 (g . qd)^2.
 
-The oracle is the robot without them and the outer product a g g', which is constant.
+Expected values are those of the robot without rotors, plus the constant matrix a g g'.
 """
 
 from dataclasses import replace
@@ -17,11 +17,11 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import Description, RotorData
 from chasles.model.description import freedom_names
 
-TOLERANCE = 1e-11  # conditions of random mass matrices are up to 1e4
+TOLERANCE = 1e-11  # condition numbers of random mass matrices are up to 1e4
 
 
 def geared(source: Description, seed: int, count: int = 2) -> tuple[chasles.Robot, np.ndarray]:
-    """A robot with rotors on some freedoms of any joints, and what these add to M."""
+    """Return a robot with rotors driven by random coordinates, and their contribution to M."""
     rng, robot = np.random.default_rng(seed), chasles.Robot(source)
     model, rotors = robot.model, []
     names = [
@@ -97,7 +97,7 @@ def test_recursions_over_the_tree_refuse_them(method: str) -> None:
 
 
 def test_derivatives_and_linear_models() -> None:
-    """Of forward dynamics, by the recursion and by differences."""
+    """Forward dynamics inverts inverse dynamics, and its linearization agrees with differences."""
     robot, _ = geared(chasles.robots.puma560().model.source, 1)
     q, qd, qdd = state(robot, 1)
     tau = robot.inverse_dynamics(q, qd, qdd)
@@ -125,7 +125,7 @@ def _moved(q: np.ndarray, qd: np.ndarray, which: tuple, d: np.ndarray) -> tuple:
 
 
 def test_a_driven_joint_turns_them_too() -> None:
-    """A joint that moves in time pushes others through a rotor, as it does with coordinates."""
+    """A driven joint acts on other joints through a rotor, like a joint with coordinates."""
     source = replace(
         chasles.robots.puma560().model.source,
         rotors=(RotorData("t", ("joint1", "joint3", "joint5"), (1.0, -2.0, 0.5), 0.7),),
@@ -176,7 +176,7 @@ def test_locked_joints_no_longer_turn_them() -> None:
 
 
 def test_a_subtree_keeps_its_share() -> None:
-    """The joints outside stand still, so that what is left of a rotor is turned by the others."""
+    """In a subtree, the joints outside are at rest, so the joints inside drive the rotor alone."""
     robot, _ = geared(chasles.robots.puma560().model.source, 1)
     link = robot.bodies[3]
     part = robot.subtree(link)
@@ -190,7 +190,7 @@ def test_a_subtree_keeps_its_share() -> None:
 
 
 def test_a_joint_that_moves_only_a_rotor_is_no_fault() -> None:
-    """The rotor of two massless joints has rank one: one of them still moves nothing."""
+    """A rotor on two massless joints has rank one, so one of them still moves no inertia."""
     source = chasles.robots.planar(2).model.source
     light = replace(
         source, links=tuple(replace(x, inertia=x.inertia - x.inertia) for x in source.links)
@@ -218,9 +218,10 @@ def test_bad_rotors_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", ["free", "planar", "spherical"])
 def test_armature_of_a_body_keeps_momentum(kind: str) -> None:
-    """Without gravity, a rotor a on all freedoms is a point mass a with inertia a about it.
+    """Armature a on all coordinates acts like a body with mass a and moments of inertia a.
 
-    Its linear momentum stays along the axes of the parent, as MuJoCo has it for a free joint.
+    The linear momentum of the rotor is constant in the axes of the parent, as for free joints in
+    MuJoCo.
     """
     source = tree(1, 1, floating=True)
     joint = replace(source.joints[0], kind=kind, armature=0.7, damping=0.0, friction=0.0)

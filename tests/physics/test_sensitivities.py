@@ -1,6 +1,6 @@
-"""D0, V0, P0 of the linearised model: closed forms of the book, and structure theorems.
+"""Sensitivities D0, V0 and P0 of inverse dynamics: closed forms and structure theorems.
 
-Everything here is Balafoutis and Patel (1991), chapter 7, in base coordinates.
+The source is Balafoutis and Patel (1991), chapter 7. Vectors are in base coordinates.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ METHODS = ("spatial", "augmented-tensor", "closed-form")
 
 
 def closed_forms(c: Chain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(7.3.1) to (7.3.4), revolute joints: along z_i, what lemma C-12 says of eta_i."""
+    """Return D0, V0, P0 by (7.3.1) to (7.3.4) for revolute joints, from lemma C-12 along z_i."""
     n, b = len(c.m), carried(c)
     D, V, P = np.zeros((3, n, n))
     for i in range(n):
@@ -41,14 +41,14 @@ ROBOTS = {
 
 
 def sums(robot: chasles.Robot, at: np.ndarray, changes: np.ndarray) -> np.ndarray:
-    """D0 dqdd + V0 dqd + P0 dq."""
+    """Return D0 dqdd + V0 dqd + P0 dq."""
     found = robot.inverse_dynamics_sensitivities(*at)
     return sum(A @ x for A, x in zip(found, changes[::-1], strict=True))
 
 
 @pytest.mark.parametrize("robot", [*ROBOTS, "stanford arm"])
 def test_perturbations_carried_from_link_to_link(robot: str) -> None:
-    """Section 7.2: differences of torques along neighbouring motions, and D0, V0, P0."""
+    """Torque perturbations (section 7.2) agree with differences and with D0, V0 and P0."""
     made = stanford_arm() if robot == "stanford arm" else ROBOTS[robot]()
     at, changes = np.random.default_rng(7).normal(size=(2, 3, made.nv))
     found = control.torque_perturbations(made, *at, *changes)
@@ -61,7 +61,7 @@ def test_perturbations_carried_from_link_to_link(robot: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_perturbations_of_every_joint_type(seed: int) -> None:
-    """The recursion and D0, V0, P0, both on plain floats."""
+    """The recursion agrees with D0, V0 and P0 on plain floats."""
     robot = tree(8, seed)
     model, at = robot.model.frictionless(), state(robot, seed)
     changes = np.random.default_rng(seed).normal(size=(3, model.nv))
@@ -98,7 +98,10 @@ def test_closed_forms(name: str, method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", [puma560, stanford_arm], ids=lambda f: f.__name__)
 def test_differences(make, method: str) -> None:
-    """Revolute and prismatic joints; central differences of 1e-4 err by 1e-8 of what they take."""
+    """Sensitivities agree with differences, for revolute and prismatic joints.
+
+    Central differences with step 1e-4 have a relative error of 1e-8.
+    """
     robot = make()
     at = state(robot, 2)
     found = robot.inverse_dynamics_sensitivities(*at, method=method)
@@ -117,9 +120,9 @@ chains = st.tuples(st.text("RP", min_size=1, max_size=5), st.integers(0, 10**6))
 @settings(max_examples=15, deadline=None)
 @given(chains, st.sampled_from(METHODS))
 def test_structure_theorems(kinds_and_seed: tuple[str, int], method: str) -> None:
-    """Any chain: D0 is the mass matrix; v_nn = 0; zd_1 = zdd_1 = 0 (section 7.3).
+    """D0 is the mass matrix; v_nn, zd_1 and zdd_1 are zero, for any chain (section 7.3).
 
-    Gravity along the first axis does not feel its coordinate: the first column of P0 is zero.
+    If gravity is along the first axis, the first column of P0 is zero.
     """
     robot = random_chain(*kinds_and_seed)
     first = robot.model.bodies[0].joint
@@ -145,7 +148,7 @@ def _rates(robot: chasles.Robot, x: np.ndarray) -> dict[int, Vector]:
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10**6))
 def test_other_gravity_is_felt_by_the_first_joint(seed: int) -> None:
-    """What makes the theorem one: a first axis that leans has a column."""
+    """If the first axis is not along gravity, the first column of P0 is not zero."""
     robot = random_chain("RRRR", seed)
     at = state(robot, seed)
     _, _, P = direct(robot.model, "inverse_dynamics_sensitivities", *at)
@@ -165,9 +168,9 @@ def test_dissipation(method: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("mimics", [False, True])
 def test_every_joint_type(seed: int, mimics: bool) -> None:
-    """Trees, on plain floats, against differences of inverse dynamics along `integrate`.
+    """Sensitivities agree with differences along `integrate`, for trees on plain floats.
 
-    Along random directions, of which no column is free.
+    The directions are random, so they involve all columns.
     """
     robot = tree(9, seed, mimics=mimics, floating=seed % 2 == 1)
     at, h = state(robot, seed), 1e-4

@@ -1,7 +1,8 @@
-"""The tensor algorithms of Balafoutis and Patel (1991) against each other, sums, and their tables.
+"""Tensor algorithms of Balafoutis and Patel (1991): agreement, sums, and operation counts.
 
-`test_methods_agree` has them on random trees by every backend; here are the robots the book's
-recursions are made for, closed sums in NumPy, and operation counts. Rounding is bounded by 1e-11.
+`test_methods_agree` tests them on random trees. Here they are tested on the robots that the book's
+recursions are made for, with closed sums in NumPy, and with the book's tables of operation counts.
+Rounding errors are at most 1e-11.
 """
 
 import random
@@ -34,7 +35,7 @@ MASS += ("unit-acceleration",)
 
 
 def random_chain(kinds: str, seed: int) -> chasles.Robot:
-    """Turning (R) and sliding (P) joints with any axes, offsets and inertias."""
+    """Return a chain of revolute (R) and prismatic (P) joints with random geometry and inertias."""
     rng = random.Random(seed)
 
     def vector(size: float) -> Vector:
@@ -72,7 +73,7 @@ def robot(request: pytest.FixtureRequest) -> chasles.Robot:
     return ROBOTS[request.param]()
 
 
-# One result ------------------------------------------------------------------------------------
+# Agreement of methods --------------------------------------------------------------------------
 
 
 def test_inverse_dynamics(robot: chasles.Robot) -> None:
@@ -103,7 +104,7 @@ def test_forward_dynamics(robot: chasles.Robot) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("mimics", [False, True])
 def test_external_forces_and_followers(seed: int, mimics: bool) -> None:
-    """Every joint type, external forces, and mimic joints."""
+    """Methods agree for every joint type, with external forces and mimic joints."""
     robot = tree(9, seed, mimics=mimics)
     q, qd, qdd = state(robot, seed)
     rng = np.random.default_rng(seed)
@@ -127,7 +128,7 @@ def test_external_forces_and_followers(seed: int, mimics: bool) -> None:
 
 
 def test_links_without_mass() -> None:
-    """A body with no inertia has no centre of mass; the forms about centres take its origin."""
+    """A massless link has no center of mass; methods that need one use the link's origin."""
     robot = random_chain("RRR", 3)
     empty = tuple(
         LinkData(link.name, RigidInertia.zero()) if link.name == "link1" else link
@@ -164,7 +165,7 @@ def world(robot: chasles.Robot, q: np.ndarray) -> dict[int, Transform]:
 
 
 def test_augmented_links_by_their_definition(robot: chasles.Robot) -> None:
-    """Link i with the mass of all beyond at o_(i+1) (definition 5.1), by a sum over subtrees."""
+    """Augmented links have all masses beyond them at o_(i+1) (definition 5.1)."""
     q, *_ = state(robot, 6)
     model, places = robot.model, world(robot, q)
     X = {i: j.transform(model.positions(q.tolist())[i]) for i, _, j, _ in model.outward()}
@@ -183,7 +184,7 @@ def test_augmented_links_by_their_definition(robot: chasles.Robot) -> None:
 
 
 def test_mass_matrix_by_closed_sum(robot: chasles.Robot) -> None:
-    """d_ji = z_j . [sum over k of I_ck - m_k r~_jk r~_ik] z_i of turning joints (6.3.42)."""
+    """d_ji = z_j . [sum over k of I_ck - m_k r~_jk r~_ik] z_i for revolute joints (6.3.42)."""
     q, *_ = state(robot, 7)
     model, places = robot.model, world(robot, q)
     D = direct(model, "mass_matrix", q, method="augmented-tensor")
@@ -204,7 +205,7 @@ def test_mass_matrix_by_closed_sum(robot: chasles.Robot) -> None:
 
 @pytest.mark.parametrize("method", INVERSE)
 def test_first_axis_along_gravity_feels_no_weight(method: str) -> None:
-    """Gravity along z_1 asks nothing of joint 1, and turning it changes no force (section 7.3)."""
+    """Gravity along z_1 needs no torque at joint 1, and q_1 changes no torque (section 7.3)."""
     tilted = general_chain(5)
     axis = tilted.model.bodies[0].joint.placement.E.T @ Vector.of(0.0, 0.0, 1.0)
     robot = tilted.with_gravity(-9.81 * dense(axis))
@@ -220,7 +221,7 @@ def test_first_axis_along_gravity_feels_no_weight(method: str) -> None:
     assert not np.allclose(forces(tilted.model, turned, qd, qdd), forces(tilted.model, q, qd, qdd))
 
 
-# Tables ----------------------------------------------------------------------------------------
+# Operation counts ------------------------------------------------------------------------------
 
 
 def cost(n: int, function: str, method: str, right_angles: bool) -> tuple[int, int]:
@@ -230,10 +231,11 @@ def cost(n: int, function: str, method: str, right_angles: bool) -> tuple[int, i
 
 @pytest.mark.parametrize("n", range(2, 9))
 def test_tables_5_1_and_5_2(n: int) -> None:
-    """Algorithm 5.7 on general twists: the slopes of the tables, and fewer once.
+    """Algorithm 5.7 on general twists has the cost per joint of the tables, and a lower constant.
 
-    Table 5.2, which treats the first links apart, prints 93n - 108 and 81n - 100; folding finds
-    four more of each. With twists of 90 degrees offsets have a zero as well: 5 fewer for each link.
+    Table 5.2 treats the first links separately and prints 93n - 108 and 81n - 100; constant folding
+    saves four more of each. With twists of 90 degrees, offsets also have a zero, which saves five
+    operations of each kind per link.
     """
     assert cost(n, "inverse_dynamics", "augmented-tensor", False) == (93 * n - 112, 81 * n - 104)
     assert cost(n, "inverse_dynamics", "augmented-tensor", True) == (68 * n - 78, 66 * n - 85)
@@ -248,7 +250,7 @@ def test_tables_5_1_and_5_2(n: int) -> None:
 
 @pytest.mark.parametrize("n", range(2, 9))
 def test_table_5_3(n: int) -> None:
-    """Algorithm 5.6 has 96n - 77 and 84n - 70 in print; its slopes, and fewer once."""
+    """Algorithm 5.6 has the printed cost per joint of 96n - 77 and 84n - 70, and less in total."""
     found = cost(n, "inverse_dynamics", "newton-euler-tensor", False)
     assert found == (96 * n - 112, 84 * n - 103)
     vector = cost(n, "inverse_dynamics", "newton-euler-vector", False)
@@ -257,12 +259,12 @@ def test_table_5_3(n: int) -> None:
 
 @pytest.mark.parametrize("n", range(2, 9))
 def test_kane_by_recursion(n: int) -> None:
-    """Angeles, Ma and Rojas have 105n - 109 and 90n - 105 in print: their slope, and fewer once."""
+    """Counts are below the 105n - 109 and 90n - 105 printed by Angeles, Ma and Rojas."""
     assert cost(n, "inverse_dynamics", "kane", False) == (105 * n - 121, 87 * n - 106)
 
 
 def test_closed_forms_for_six_joints() -> None:
-    """Fewer than printed for the sums of 4x4 matrices; each closed form grows as it should."""
+    """Counts are below those printed for 4x4 matrices, and methods are in the expected order."""
     for method, (M, A) in {"uicker-kahn": (66271, 51548), "waters": (7051, 5652)}.items():
         found = cost(6, "inverse_dynamics", method, False)
         assert found[0] <= M
@@ -274,10 +276,10 @@ def test_closed_forms_for_six_joints() -> None:
 
 @pytest.mark.parametrize("n", range(2, 9))
 def test_table_6_1(n: int) -> None:
-    """Algorithm 6.2: fewer multiplications than printed, and fewer additions than it has.
+    """Algorithm 6.2 needs at most the multiplications of table 6.1, and the corrected additions.
 
-    The printed additions leave out three for each evaluation of (6.3.30b); counted in full they are
-    7n^2 + 28n - 54, and 5n^2 + 22n - 37 with twists of 90 degrees.
+    The printed additions omit three for each evaluation of (6.3.30b). The full count is
+    7n^2 + 28n - 54, or 5n^2 + 22n - 37 with twists of 90 degrees.
     """
     M, A = cost(n, "mass_matrix", "augmented-tensor", False)
     assert 11 * n * n + 11 * n - 42 >= M
@@ -288,7 +290,7 @@ def test_table_6_1(n: int) -> None:
 
 
 def test_six_joints_as_the_book_compares_them() -> None:
-    """The order of table 6.2, and less than each printed figure for six joints."""
+    """Counts for six joints are at most those of table 6.2."""
     printed = {"augmented-tensor": (420, 339), "composite-3x3": (741, 601)}
     for method, (M, A) in printed.items():
         found = cost(6, "mass_matrix", method, False)
@@ -302,7 +304,7 @@ def test_every_tensor_method_is_in_the_table() -> None:
 
 
 def test_the_fastest_inverse_dynamics() -> None:
-    """Regrouped inertias in sparse frames: what the literature's best customised programs take."""
+    """Regrouped inertias in sparse frames need as few operations as the best published programs."""
     panda = published("panda.urdf").lock({"panda_finger_joint1": 0.0})
     ur5 = published("ur5_robot.urdf")
     for robot, bound in ((panda, 570), (ur5, 285)):

@@ -1,4 +1,4 @@
-"""Time in closed loops: driven joints around them, and couplings phi(q, t) = 0."""
+"""Time dependence in closed loops: driven joints, and couplings phi(q, t) = 0."""
 
 import math
 from dataclasses import replace
@@ -16,19 +16,19 @@ from chasles.mechanisms import dynamics, singular_values
 from chasles.model import LoopData, coupling, motion
 
 T = 0.4
-"""A time at which nothing is special, in s."""
+"""A generic time, in s."""
 
 H = 1e-3
-"""Step of the differences of fourth order, which leave about 1e-10."""
+"""Step of fourth-order differences, in s, with an error of about 1e-10."""
 
 
 def slope(f: Any, t: float = T) -> np.ndarray:
-    """df/dt by four values."""
+    """Return df/dt by fourth-order differences."""
     return (8.0 * (f(t + H) - f(t - H)) - (f(t + 2.0 * H) - f(t - 2.0 * H))) / (12.0 * H)
 
 
 def turning(t: Any) -> Any:
-    """How the crank moves: it starts at 0.5 and comes to about 3 rad/s."""
+    """Return the crank's angle, which starts at 0.5 rad and increases by about 3 rad/s."""
     return 0.5 + 3.0 * t + 0.2 * sin(4.0 * t)
 
 
@@ -37,24 +37,24 @@ TURNING = (
     3.0 + 0.8 * math.cos(4.0 * T),
     -3.2 * math.sin(4.0 * T),
 )
-"""The same at T, with its rates."""
+"""Angle, velocity and acceleration of the crank at time T."""
 
 
 @cache
 def bars() -> chasles.Robot:
-    """A four-bar whose crank is driven: it has no freedom left, and moves."""
+    """Return a four-bar with a driven crank, which has no degree of freedom left."""
     return mechanism("four_bar").drive({"crank": turning})
 
 
 def bars_at(t: float) -> np.ndarray:
-    """Coupler and rocker by the four-bar with a free crank."""
+    """Return coupler and rocker angles from the four-bar with a free crank."""
     free = mechanism("four_bar")
     crank = 0.5 + 3.0 * t + 0.2 * math.sin(4.0 * t)
     return free.assemble([crank], guess=free.assemble([0.5]))[1:]
 
 
 def free_bars() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, rates and accelerations of the free four-bar whose crank moves so, at T."""
+    """Return q, qd and qdd of the four-bar with a free crank in the same motion, at T."""
     free = mechanism("four_bar")
     q = np.array([TURNING[0], *bars_at(T)])
     return q, *free.complete(q, [TURNING[1]], [TURNING[2]])
@@ -76,7 +76,7 @@ def test_a_driven_four_bar_has_no_freedom_and_moves() -> None:
 
 
 def test_its_equations_are_the_derivatives_of_its_closure() -> None:
-    """r(q, t) = 0 stays so where A qd = loop_rate and A qdd = loop_bias; by differences."""
+    """r(q, t) stays zero if A qd = loop_rate and A qdd = loop_bias, as differences confirm."""
     robot, (_, qd, qdd) = bars(), free_bars()
     q = bars_at(T)
     here, A = robot.at_time(T), robot.at_time(T).loop_matrix(q)
@@ -89,7 +89,7 @@ def test_its_equations_are_the_derivatives_of_its_closure() -> None:
 
 @pytest.mark.parametrize("method", ["multipliers", "direct", "minimal"])
 def test_its_dynamics_are_hybrid_dynamics_of_the_free_four_bar(method: str) -> None:
-    """Accelerations, and the torque of the motor: what known= of the free robot asks for."""
+    """Accelerations and motor torque agree with hybrid dynamics of the free four-bar."""
     free, (q, qd, _) = mechanism("four_bar"), free_bars()
     tau, here = np.array([0.3, -0.7]), bars().at_time(T)
     mixed = free.hybrid_dynamics(q, qd, [TURNING[2], *tau], known="crank")
@@ -126,13 +126,13 @@ def test_simulated_it_follows_the_crank() -> None:
 
 @cache
 def pair() -> chasles.Robot:
-    """A five-bar with one crank driven and one free."""
+    """Return a five-bar with one driven and one free crank."""
     free = mechanism("five_bar")
     return free.drive({free.independent[0]: lambda t: 2.0 + 0.4 * sin(3.0 * t)})
 
 
 def pair_state() -> tuple[np.ndarray, np.ndarray]:
-    """At time zero."""
+    """Return q and qd at time zero."""
     robot, free = pair(), mechanism("five_bar")
     loops = free.mechanism.closing
     q = np.delete(free.assemble([2.0, 0.9]), loops.places[loops.independent[0]])
@@ -140,7 +140,7 @@ def pair_state() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_five_bar_with_one_crank_driven() -> None:
-    """Energy of the bars changes by what the driven crank and gravity give: power balance."""
+    """The energy changes by the work of the driven crank (power balance)."""
     robot, (q, qd) = pair(), pair_state()
     assert len(robot.independent) == 1
     run = chasles.simulate(robot, q, qd, duration=0.3, dt=1e-3)
@@ -156,9 +156,9 @@ def test_a_five_bar_with_one_crank_driven() -> None:
 
 
 def test_a_five_bar_held_by_stabilization() -> None:
-    """An error of 1e-4 in a rate, which would open the loop by 1e-5, decays though the loop moves.
+    """Stabilization removes a velocity error of 1e-4, which would open the loop by 1e-5.
 
-    The method itself leaves 1e-9 in steps of a tenth of the time of stabilization.
+    The integration error is 1e-9 in steps of a tenth of the stabilization time.
     """
     robot, (q, qd) = pair(), pair_state()
     options: dict[str, Any] = {"duration": 0.3, "dt": 2e-3}
@@ -170,7 +170,7 @@ def test_a_five_bar_held_by_stabilization() -> None:
 
 
 def test_linearized_as_by_differences() -> None:
-    """A of the free freedom: the rate of a neighbouring closed motion."""
+    """A for the free coordinate agrees with differences between neighboring closed motions."""
     robot, (q, qd) = pair(), pair_state()
     here, tau = robot.at_time(0.0), np.array([0.2, -0.1, 0.3])
     A, _ = here.linearize(q, qd, tau, coordinates="independent")
@@ -185,19 +185,19 @@ def test_linearized_as_by_differences() -> None:
     close(A, np.stack([by_y, by_yd], axis=-1), 1e-8)
 
 
-# Couplings in time --------------------------------------------------------------------------------
+# Time-dependent couplings -------------------------------------------------------------------------
 
 
 @cache
 def led() -> tuple[chasles.Robot, chasles.Robot]:
-    """An arm with its first joint driven, and the same by a coupling in time."""
+    """Return an arm with its first joint driven, and the arm with a coupling that does the same."""
     arm = chasles.robots.planar(3)
     driven = arm.drive({"joint1": turning})
     return driven, arm.with_couplings(coupling("motor", ["joint1"], lambda q, t: q - turning(t)))
 
 
 def test_a_coupling_of_one_joint_drives_it() -> None:
-    """Its multiplier is the driving force: K is 1."""
+    """The multiplier of the coupling is the driving torque, because K is 1."""
     driven, coupled = led()
     rng = np.random.default_rng(0)
     y, yd, tau = rng.normal(size=(3, 2))
@@ -211,7 +211,7 @@ def test_a_coupling_of_one_joint_drives_it() -> None:
 
 @cache
 def cam() -> chasles.Robot:
-    """Two joints of an arm by a gear whose ratio changes in time, not linear in anything."""
+    """Return an arm with a nonlinear gear between two joints, whose ratio changes in time."""
 
     def phi(a: Any, b: Any, t: Any) -> Any:
         return a - (1.0 + 0.3 * sin(5.0 * t)) * sin(b) + 0.2 * cos(3.0 * t) * a * b
@@ -226,7 +226,7 @@ def cam_state() -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_terms_of_time_by_differences() -> None:
-    """K, its drift, and all second derivatives along a motion q + s qd, T + s."""
+    """K, its drift and all second derivatives agree with differences along q + s qd, T + s."""
     robot, (q, qd) = cam(), cam_state()
     here = robot.at_time(T)
 
@@ -255,7 +255,7 @@ def test_a_simulated_motion_keeps_it() -> None:
 
 
 def test_near_singular_states_by_singular_values() -> None:
-    """What takes over there says the same here, with the terms of time and of stabilization."""
+    """Solutions by singular values agree, including terms of time and of stabilization."""
     robot, (q, qd) = cam(), cam_state()
     loops, tau = robot.at_time(T).mechanism.closing, np.array([0.1, 0.2, -0.3])
     state = (q, qd + np.array([0.0, 0.1, 0.0]), tau)
@@ -266,7 +266,7 @@ def test_near_singular_states_by_singular_values() -> None:
 
 
 def test_reactions_of_a_driven_four_bar() -> None:
-    """The same as of the free one whose crank a motor turns so."""
+    """Reactions agree with those of the free four-bar with a motor torque at the crank."""
     bar, free, (q, qd, qdd) = bars().at_time(T), mechanism("four_bar"), free_bars()
     found, lam = bar.constrained_dynamics(q[1:], qd[1:], [0.0, 0.0])
     motor = free.hybrid_dynamics(q, qd, [qdd[0], 0.0, 0.0], known="crank")[0]
@@ -279,7 +279,7 @@ def test_reactions_of_a_driven_four_bar() -> None:
 
 
 def test_weak_states_of_a_batch_keep_their_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of three is solved again, at its own time; and all, where accelerations are known."""
+    """Weak states are solved at their own times, for unknown or partly known accelerations."""
     times, tau = np.array([0.1, T, 0.9]), np.array([0.1, 0.2, -0.3])
     robot, here = cam(), cam().at_time(times)
     q = here.assemble([0.4, -0.2], guess=[0.4, -0.2, 0.3])
@@ -297,7 +297,10 @@ def test_weak_states_of_a_batch_keep_their_own_times(monkeypatch: pytest.MonkeyP
 
 
 def test_rates_keep_loops_closed_that_time_moves() -> None:
-    """Those of a mechanism at rest do not; rates and accelerations are checked by terms of time."""
+    """Velocities of a mechanism at rest violate loops that move in time, and raise an error.
+
+    Checks of velocities and accelerations include the terms of time.
+    """
     bar, (q, qd, qdd) = bars().at_time(T), free_bars()
     bar.forward_dynamics(q[1:], qd[1:], [0.0, 0.0])
     with raises("E-LOOP-023", "'pin'", "forward_dynamics"):
@@ -318,7 +321,7 @@ def test_rates_keep_loops_closed_that_time_moves() -> None:
 
 
 def test_the_tree_of_loops_and_its_equals_at_a_time() -> None:
-    """Whatever was asked at another time before."""
+    """Results at a time do not depend on times used before."""
     early, late = bars().at_time(0.1), bars().at_time(0.1).at_time(T)
     tree = mechanism("four_bar").model.source
     alone = chasles.Robot(replace(tree, loops=())).drive({"crank": turning})
@@ -331,7 +334,7 @@ def test_the_tree_of_loops_and_its_equals_at_a_time() -> None:
 
 
 def test_a_coupling_with_a_driven_joint() -> None:
-    """Through its coordinate, time comes in too: b = 2 sigma(t) moves like sigma itself."""
+    """A coupling to a driven joint depends on time: b = 2 sigma(t) moves like sigma."""
     arm = chasles.robots.planar(3).with_couplings(
         coupling("belt", ["joint1", "joint2"], lambda a, b: b - 2.0 * a)
     )
@@ -352,7 +355,7 @@ def test_a_coupling_with_a_driven_joint() -> None:
 
 
 def test_closed_by_a_function_of_time() -> None:
-    """q = gamma(y, t) with all its rates, and the motion that Newton's method gives."""
+    """q = gamma(y, t) and its rates agree with the motion by Newton's method."""
     arm = chasles.robots.planar(2).with_couplings(
         coupling("lift", ["joint1", "joint2"], lambda a, b, t: b - sin(a) * cos(2.0 * t))
     )
@@ -370,7 +373,7 @@ def test_closed_by_a_function_of_time() -> None:
     np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-10)
 
 
-# The door -----------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------
 
 
 def test_what_is_refused() -> None:

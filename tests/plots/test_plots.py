@@ -1,4 +1,4 @@
-"""`robot.plot`: the numbers in a picture are those of closed forms, and bad input is refused."""
+"""`robot.plot`: plotted values agree with closed forms, and invalid input is refused."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from matplotlib import pyplot
 from support import raises
 
 ONE, TWO = chasles.robots.planar(1), chasles.robots.planar(2)
-"""Rods of 1 kg and 1 m, lifted by positive angles."""
+"""Arms of rods of 1 kg and 1 m; positive angles lift them."""
 
 T = np.linspace(0.0, 1.0, 11)
 PATH = np.column_stack([np.sin(T), 0.3 + T])
@@ -30,7 +30,7 @@ def closed() -> Iterator[None]:
 
 
 def lines(axes: Any) -> dict[str, np.ndarray]:
-    """The curves of a picture by label."""
+    """Return the curves of a plot by label."""
     return {line.get_label(): line.get_ydata() for line in axes.get_lines()}
 
 
@@ -62,7 +62,7 @@ def test_energy_of_a_free_motion_is_constant() -> None:
 
 
 def test_manipulability_of_a_planar_arm() -> None:
-    """The area that unit joint rates sweep: sin of the elbow's angle."""
+    """The manipulability is sin of the elbow angle, the area spanned by unit joint rates."""
     curve = TWO.plot.manipulability(PATH, frame="tip").get_lines()[0].get_ydata()
     assert np.allclose(curve, np.abs(np.sin(PATH[:, 1])), rtol=1e-12)
     arm = chasles.robots.puma560()
@@ -73,7 +73,7 @@ def test_manipulability_of_a_planar_arm() -> None:
 
 
 def test_manipulability_over_two_joints() -> None:
-    """A map of a planar arm changes with its elbow alone."""
+    """The map of a planar arm depends only on the elbow angle."""
     joints = ("joint1", "joint2")
     axes = TWO.plot.manipulability([0.0, 0.0], joints=joints, points=9)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("joint1 (rad)", "joint2 (rad)")
@@ -83,7 +83,7 @@ def test_manipulability_over_two_joints() -> None:
 
 
 def test_condition_of_a_planar_arm() -> None:
-    """M of two rods in closed form, and the Jacobian of its tip in the plane."""
+    """Closed forms of the mass matrix of two rods and of the tip's Jacobian in the plane."""
     c, s = np.cos(PATH[:, 1]), np.sin(PATH[:, 1])
     M = np.array([[5.0 / 3.0 + c, 1.0 / 3.0 + c / 2.0], [1.0 / 3.0 + c / 2.0, 0 * c + 1.0 / 3.0]])
     moments = np.linalg.eigvalsh(M.transpose(2, 0, 1))
@@ -97,7 +97,7 @@ def test_condition_of_a_planar_arm() -> None:
 
 
 def test_workspace_of_a_planar_arm() -> None:
-    """Within the circle of its length; in the plane that it moves in."""
+    """Points are within a circle of the arm's length, in the plane of motion."""
     drawn = TWO.plot.workspace("tip", samples=300).get_lines()[0]
     points = np.column_stack([drawn.get_xdata(), drawn.get_ydata()])
     assert len(points) == 300
@@ -112,7 +112,7 @@ def test_workspace_of_a_planar_arm() -> None:
 
 
 def test_cost_is_that_of_shorter_chains() -> None:
-    """Nothing of a general chain folds away, so its first joints are a general chain."""
+    """The first joints of a general chain cost as much as a shorter general chain."""
     robot = chasles.robots.general_chain(4)
     curves = lines(robot.plot.cost("mass_matrix", methods=["spatial"], lengths=[2, 4]))
     for n, operations in zip((2, 4), curves["spatial"], strict=True):
@@ -121,7 +121,7 @@ def test_cost_is_that_of_shorter_chains() -> None:
 
 
 def test_cost_leaves_out_what_a_robot_cannot_have() -> None:
-    """Methods for floating bases on an arm, unless one is asked for by name."""
+    """Floating-base methods are omitted for an arm, and refused if requested by name."""
     names = lines(TWO.plot.cost("forward_dynamics", lengths=[2]))
     assert "articulated-body" in names
     assert "floating-base" not in names
@@ -139,7 +139,7 @@ def test_pictures_are_drawn_where_asked() -> None:
 
 
 def test_names_are_no_mathematics() -> None:
-    """A link may be called by what matplotlib would set as a formula, and fail on."""
+    """matplotlib would fail to parse this joint name as a formula."""
     data = chasles.robots.planar(1).model.source
     name = "$x_{"
     joint = replace(data.joints[0], name=name)
@@ -188,7 +188,7 @@ def test_bad_input_is_refused(draw: Callable[[], Any], message: str) -> None:
 def test_loops_have_a_condition_where_they_are_closed() -> None:
     q = np.array([LOOP.assemble([y]) for y in (0.6, 0.8)])
     axes = LOOP.plot.condition(q)
-    assert np.allclose(axes.get_lines()[0].get_ydata(), 1.0)  # of one freedom
+    assert np.allclose(axes.get_lines()[0].get_ydata(), 1.0)  # one degree of freedom
 
 
 def test_matplotlib_loads_on_use() -> None:

@@ -1,6 +1,6 @@
-"""Wrong input: a clear message that names the function and the argument, never a crash.
+"""Wrong input raises an error that names the function and the argument.
 
-Every call is made twice: before the method has its fast entry and after.
+Every call is tested as the first call of a method, and after the method has its fast entry.
 """
 
 import math
@@ -22,7 +22,7 @@ BASE = FLOATING.joints[0]
 
 @pytest.fixture(params=["first call", "fast entry"])
 def robot(request: pytest.FixtureRequest) -> chasles.Robot:
-    """A robot that has compiled nothing, or one whose plain methods are fast entries."""
+    """Return a robot that has compiled nothing, or one whose methods are fast entries."""
     fresh = chasles.Robot(ROBOT.model.source)
     if request.param == "fast entry":
         fresh.inverse_dynamics(Q, Q, Q)
@@ -88,7 +88,7 @@ def test_wrong_number_of_arrays(robot: chasles.Robot) -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e308, 5e-324])
 @pytest.mark.parametrize("target", TARGETS)
 def test_strange_numbers_come_back(target: str, bad: float) -> None:
-    """They never raise and never hang; what they reach may be NaN."""
+    """Extreme values raise no error and do not hang; results that depend on them may be NaN."""
     for function, count in (("inverse_dynamics", 3), ("forward_dynamics", 3), ("mass_matrix", 1)):
         compiled = chasles.compile(ROBOT, function, backend=target)
         for shape in ((6,), (9, 6)):
@@ -424,10 +424,10 @@ def test_a_robot_still_works_after_errors(robot: chasles.Robot) -> None:
 
 
 def test_masked_entries_are_not_lost() -> None:
-    """A mask says that a number is not one: it is not computed with."""
+    """Masked entries are missing values, so they are rejected."""
     robot = chasles.robots.planar(2)
     q = np.ma.masked_array([0.3, 0.4], mask=[False, True])
-    for _ in range(2):  # by the Python path, and through the fast entry
+    for _ in range(2):  # in Python first, then through the fast entry
         with raises("E-CALL-007"):
             robot.gravity_forces(q)
         robot.gravity_forces(np.zeros(2))

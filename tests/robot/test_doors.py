@@ -1,4 +1,4 @@
-"""What is said at the door of what is no robot, tolerance or file, by the name asked for."""
+"""Invalid robots, tolerances and files are rejected with the name of the called function."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ TAKE_A_ROBOT: dict[str, Callable[[Any], Any]] = {
     "maximal_dynamics": lambda robot: chasles.maximal_dynamics(robot, ZERO, ZERO, ZERO),
     "is_equivalent": lambda robot: ARM.is_equivalent(robot),
 }
-"""Functions of the package that take a robot, called with what is given for one."""
+"""Functions that take a robot, called with another object instead."""
 
 
 @pytest.mark.parametrize("given", ["robot.urdf", Path("robot.urdf"), None, ARM.model.source])
@@ -74,7 +74,7 @@ def test_a_tolerance_may_be_of_numpy(name: str) -> None:
         assert str(found) == str(plain)
 
 
-# The name that was asked for ----------------------------------------------------------------------
+# Name of the called function ----------------------------------------------------------------------
 
 WRONG_OF_LOOPS: dict[str, Callable[[chasles.Robot], Any]] = {
     "forward_dynamics: q": lambda robot: robot.forward_dynamics(np.zeros(2), REST, REST),
@@ -145,7 +145,7 @@ def test_a_directory_is_no_robot_file(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
-    """A file is written beside the old one and takes its place: a device would be gone."""
+    """Files are replaced by renaming a new file, which would remove a device."""
     pipe = tmp_path / "pipe.toml"
     os.mkfifo(pipe)
     (tmp_path / "link.toml").symlink_to(pipe)

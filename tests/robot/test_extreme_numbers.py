@@ -1,4 +1,4 @@
-"""Finite but extreme numbers: a right answer, one that is not finite, or an error."""
+"""Finite but extreme values give a correct result, a result that is not finite, or an error."""
 
 import math
 
@@ -20,7 +20,7 @@ def floating() -> chasles.Robot:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_quaternions_of_any_length_give_no_wrong_answer(scale: float) -> None:
-    """One state and a batch: right where squares have a sum, elsewhere not finite."""
+    """Results for one state and for a batch are correct if the squared norm is representable."""
     robot = floating()
     q, qd, qdd = robot.random(seed=0), np.ones(robot.nv), np.ones(robot.nv)
     scaled = q.copy()
@@ -68,7 +68,7 @@ def test_single_precision_has_no_wrong_answer_either() -> None:
 
 @pytest.mark.parametrize("angle", [1e300, -1e300, 1e22, 1e15, 5e-324, 1e-310])
 def test_extreme_angles(angle: float) -> None:
-    """Sines and cosines of any finite angle are those of the C library."""
+    """Sines and cosines of any finite angle equal those of the C library."""
     robot = chasles.robots.planar(2)
     pose = robot.forward_kinematics(np.array([angle, 0.0]), frame=robot.frames[-1])
     found = abs(pose[0, 0]), np.max(np.abs(pose[0, 1:3]))
@@ -83,7 +83,7 @@ def test_velocities_beyond_squares_give_no_wrong_number() -> None:
     close(tiny, robot.gravity_forces(q), 1e-12)
 
 
-# What users' functions are given -----------------------------------------------------------------
+# Arguments of users' functions -------------------------------------------------------------------
 
 
 def test_functions_of_a_motion_cannot_write_into_its_state() -> None:
@@ -118,7 +118,7 @@ def test_what_an_event_does_may_change_its_copies() -> None:
 
 
 def test_zero_quaternions_under_jax_are_not_numbers() -> None:
-    """A traced array cannot be refused: what depends on the rotation is not a number."""
+    """A traced array cannot raise an error, so results that depend on the rotation are NaN."""
     jax = pytest.importorskip("jax")
     robot = floating()
     q, qd = robot.random(seed=0), np.ones(robot.nv)

@@ -1,4 +1,4 @@
-"""A newcomer's first calls: names of other libraries, built-in robots, results passed on."""
+"""First calls of new users: names from other libraries, built-in robots, wrong arguments."""
 
 from functools import partial
 from pathlib import Path
@@ -208,7 +208,7 @@ def test_joints_print_what_differs_from_the_default(kind: type[JointData]) -> No
 
 
 def test_equal_joints_and_only_those_have_equal_texts() -> None:
-    """Codes of the cache depend on these texts."""
+    """Keys of the cache depend on these texts."""
     joints = [joint for robot in (ARM, chasles.robots.stewart()) for joint in
               (*robot.model.source.joints, *robot.model.source.loops)]  # fmt: skip
     for a in joints:

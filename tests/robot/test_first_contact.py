@@ -1,4 +1,4 @@
-"""First contact with a robot: its tool, its printed form, and results that print briefly."""
+"""First contact with a robot: its tool, its printed form, and short forms of results."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def arm_with_fingers(fingers: int) -> chasles.Robot:
-    """Return two rods with fingers at the end, each on a slide."""
+    """Return an arm of two rods with the given number of sliding fingers at its end."""
     end = Transform(Rotation(), Vector.of(1.0, 0.0, 0.0))
     names = ["upper", "lower", *(f"finger{k}" for k in range(fingers))]
     parents = [None, "upper", *["lower"] * fingers]

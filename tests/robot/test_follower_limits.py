@@ -1,4 +1,7 @@
-"""Limits of mimic joints, which limit their leaders: brute force, reach, simulation, real files."""
+"""Limits of mimic joints also limit their leaders.
+
+They are checked by brute force, in inverse kinematics, in simulation and for real files.
+"""
 
 from dataclasses import replace
 
@@ -11,14 +14,14 @@ from chasles.model.description import Limits, Mimic
 
 
 def arm(*joints: tuple[Limits, Mimic | None]) -> chasles.Robot:
-    """A planar arm with the limits and leaders of its joints."""
+    """Return a planar arm whose joints have the given limits and leaders."""
     source = chasles.robots.planar(len(joints)).model.source
     made = (replace(j, limits=x, mimic=m) for j, (x, m) in zip(source.joints, joints, strict=True))
     return chasles.Robot(replace(source, joints=tuple(made)))
 
 
 def moved(robot: chasles.Robot, q: np.ndarray) -> dict[str, np.ndarray]:
-    """Positions of all joints by name, followed along the relations in the file one by one."""
+    """Return the positions of all joints by name, from the mimic relations of the file."""
     found = {name: q[..., robot.position_slice(name).start] for name in robot.joints}
     pending = [joint for joint in robot.model.source.joints if joint.mimic is not None]
     while pending:
@@ -31,7 +34,7 @@ def moved(robot: chasles.Robot, q: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def satisfied(robot: chasles.Robot, q: np.ndarray, slack: float = 0.0) -> np.ndarray:
-    """Whether every joint in the file is within its own limits."""
+    """Return True where every joint in the file is within its own limits."""
     inside = np.ones(q.shape[:-1], dtype=bool)
     for name, x in moved(robot, q).items():
         limits = robot.joint(name).limits
@@ -45,7 +48,7 @@ CHAIN = arm(
     (Limits(-np.inf, 1.1, 0.0, 0.0), Mimic("joint2", 0.5, 0.3)),
     (Limits(-0.5, 0.9, 2.0), None),
 )
-"""Leader, follower with a negative multiplier, follower of the follower, and a joint without."""
+"""A leader, a follower with a negative multiplier, a follower of this follower, a plain joint."""
 
 
 def test_range_is_where_every_joint_satisfies_its_own_limits() -> None:
@@ -63,7 +66,10 @@ def test_range_is_where_every_joint_satisfies_its_own_limits() -> None:
 
 
 def test_rates_of_followers_limit_the_leader_and_efforts_do_not() -> None:
-    """|multiplier| * velocity; 0 stands for no value; efforts add up in the generalized force."""
+    """Velocity limits of followers limit the leader, but effort limits do not.
+
+    The velocity limit of a follower is divided by |multiplier|; a limit of 0 means no limit.
+    """
     np.testing.assert_array_equal(CHAIN.limits.velocity, [2.0, 2.0])
     np.testing.assert_array_equal(CHAIN.limits.effort, [7.0, np.inf])
 
@@ -91,7 +97,7 @@ def test_fitting_limits_have_no_note() -> None:
 
 
 def test_inverse_kinematics_keeps_followers_within_their_limits() -> None:
-    """Without their limits, half of these targets are reached outside of them."""
+    """Without the followers' limits, some of these targets are reached outside these limits."""
     loose = arm(
         (Limits(-2.0, 2.0), None),
         (Limits(), Mimic("joint1", 1.5)),
@@ -121,7 +127,7 @@ def test_inverse_kinematics_keeps_followers_within_their_limits() -> None:
 
 @pytest.mark.parametrize("integrator", [None, "time-stepping"])
 def test_simulation_stops_once_at_the_follower(integrator: str | None) -> None:
-    """The motion is that of a leader with the narrowed limits, bit for bit, with one stop."""
+    """The motion is bitwise identical to that of a leader with the narrowed limits."""
     follow = Mimic("joint1", 2.0)
     outer = Limits(-3.0, 3.0)
     robot = arm((outer, None), (Limits(-0.8, 3.0), follow))
@@ -142,7 +148,7 @@ def real() -> list[registry.Found]:
 
 @pytest.mark.parametrize("found", real(), ids=lambda robot: robot.name)
 def test_real_files(found: registry.Found) -> None:
-    """Random and clipped postures satisfy all limits in the file, unless a note names them."""
+    """Random and clipped positions satisfy all limits in the file, except those named in a note."""
     robot = chasles.load(found.path)
     ignored = [note for note in robot.notes if "are ignored: its position" in note]
     odd = [name for name in robot.moving_joints if any(f"{name!r}: its" in x for x in ignored)]

@@ -1,4 +1,4 @@
-"""Joint limits as arrays: of every joint type, of real files, in random and neutral postures."""
+"""Joint limits as arrays for all joint types and real files, in random and neutral positions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +15,11 @@ from chasles.model import JOINTS, Description, JointData, LinkData
 from chasles.model.description import Limits
 
 UNIFORM = ("universal", "yaw_pitch_roll")
-"""Types with several coordinates, all of them angles: each has the limits of the joint."""
+"""Joint types with several coordinates, all angles; each coordinate has the joint's limits."""
 
 
 def single(kind: str, limits: Limits) -> chasles.Robot:
-    """A robot of one joint."""
+    """Return a robot with one joint."""
     inertia = RigidInertia.from_center(1.0, Vector.zero(), Symmetric(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     numbers = dict.fromkeys(JOINTS[kind].data, 0.1)
     joint = JointData("j", kind, None, "a", limits=limits, **numbers)  # type: ignore[arg-type]
@@ -28,7 +28,7 @@ def single(kind: str, limits: Limits) -> chasles.Robot:
 
 @pytest.mark.parametrize("kind", JOINTS)
 def test_every_joint_type(kind: str) -> None:
-    """Limits of coordinates that are all angles or all lengths; random postures lie in them."""
+    """Limits apply to joints whose coordinates are all angles or all lengths."""
     robot = single(kind, Limits(0.2, 0.7, 3.0, 4.0))
     rng = np.random.default_rng(1)
     limits, bounded = robot.limits, robot.nq == 1 or kind in UNIFORM
@@ -87,14 +87,14 @@ def test_mimic_followers_have_no_limits_of_their_own() -> None:
 
 
 def files() -> list[Path]:
-    """Real robots: arms, legs, a humanoid, a hand with followers."""
+    """Return files of installed arms, legged robots, a humanoid, and a hand with mimic joints."""
     wanted = ("panda", "ur5_robot", "talos_reduced", "solo12", "allegro_hand_right", "icub_reduced")
     return [robot.path for robot in registry.installed() if robot.name in wanted]
 
 
 @pytest.mark.parametrize("path", files(), ids=lambda path: path.stem)
 def test_real_files_have_pinocchios_limits(path: Path) -> None:
-    """Pinocchio's arrays, where it has limits at all: its continuous joints have two numbers."""
+    """Limits equal Pinocchio's, except for continuous joints, which have two coordinates there."""
     pin = pytest.importorskip("pinocchio")
     robot = chasles.load(path, mimic=False)
     theirs = pin.buildModelFromUrdf(str(path))

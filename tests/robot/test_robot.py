@@ -1,4 +1,4 @@
-"""The public robot: what it says of itself, its configurations, its functions by every road."""
+"""The class Robot: names, configurations, ways to call functions, cost and loading options."""
 
 import gc
 import inspect
@@ -34,13 +34,13 @@ URDF = """<robot name="crossed">
 
 @pytest.fixture
 def crossed(tmp_path: Path) -> chasles.Robot:
-    """A file that lists a child before its parent."""
+    """Return a robot from a file that lists a child before its parent."""
     path = tmp_path / "crossed.urdf"
     path.write_text(URDF)
     return chasles.load(path)
 
 
-# What it is ------------------------------------------------------------------------------------
+# Description -----------------------------------------------------------------------------------
 
 
 def test_names_are_in_file_order(crossed: chasles.Robot) -> None:
@@ -54,7 +54,7 @@ def test_names_are_in_file_order(crossed: chasles.Robot) -> None:
 
 
 def test_coordinates_are_in_file_order(crossed: chasles.Robot) -> None:
-    """q is (wrist, shoulder): the hand is at the shoulder's height, whatever the wrist does."""
+    """q is (wrist, shoulder); the hand is at the shoulder's height for all angles of the wrist."""
     pose = crossed.forward_kinematics([0.3, 0.15], frame="hand")
     np.testing.assert_allclose(pose[:3, 3], [1.0, 0.15, 0.0], atol=1e-15)
     np.testing.assert_allclose(pose[0, 0], np.cos(0.3))
@@ -69,7 +69,7 @@ def test_what_the_file_says_of_a_joint(crossed: chasles.Robot) -> None:
 
 
 def test_limits_as_arrays(crossed: chasles.Robot) -> None:
-    """In the order of the coordinates; infinite where a joint has none, or several coordinates."""
+    """Limits are in coordinate order, and infinite for a free joint."""
     limits = crossed.limits
     assert np.array_equal([limits.lower, limits.upper], [[-1.0, 0.1], [2.0, 0.2]])
     assert np.array_equal([limits.velocity, limits.effort], [[5.0, 1.0], [3.0, 1.0]])
@@ -116,7 +116,7 @@ def test_random_configurations_are_reproducible() -> None:
     assert np.all(np.abs(np.mean(q[:, :4], axis=0)) < 0.1)  # no direction is preferred
 
 
-# One function, many roads ----------------------------------------------------------------------
+# Ways to call a function -----------------------------------------------------------------------
 
 
 def test_all_roads_give_the_same_numbers() -> None:
@@ -136,7 +136,7 @@ def test_all_roads_give_the_same_numbers() -> None:
 
 
 def test_a_method_keeps_its_name_and_signature() -> None:
-    """Also when it has become a fast entry."""
+    """Name, signature and docstring are kept when a method becomes a fast entry."""
     robot = puma560()
     before = list(inspect.signature(robot.mass_matrix).parameters)
     robot.mass_matrix(np.zeros(6))
@@ -175,7 +175,7 @@ def test_results_outlive_the_robot() -> None:
 
 
 def test_references_are_counted() -> None:
-    """Many calls neither leak nor free what is in use, errors included."""
+    """Many calls, including failed ones, neither leak references nor free objects in use."""
     robot = puma560()
     q, out = np.zeros(6), np.empty((6, 6))
     robot.mass_matrix(q)
@@ -212,9 +212,9 @@ def test_a_batch_of_wrenches() -> None:
 
 
 def test_a_wrench_on_the_base_does_nothing() -> None:
-    """The world holds what does not move.
+    """A wrench on the base, which is fixed to the world, has no effect except for rounding.
 
-    To rounding: with an external force no unit of length is chosen, so the program is another.
+    With an external force, no unit of length is chosen, so the program differs.
     """
     q, qd, qdd = state(ROBOT, 6)
     found = ROBOT.inverse_dynamics(q, qd, qdd, f_ext={"base": np.ones(6)})
@@ -294,7 +294,7 @@ def test_state_by_joint_name() -> None:
 
 
 def test_wrong_calls_are_told_of_the_robot() -> None:
-    """Python's own errors name `Robot`, not the class of the room that holds a method."""
+    """Errors by Python itself name `Robot`, not the base class that defines a method."""
     for call in (ROBOT.frame_velocity, ROBOT.lock, ROBOT.assemble, ROBOT.derivatives):
         with pytest.raises(TypeError, match=rf"^Robot\.{call.__name__}\(\) missing"):
             call()
@@ -307,7 +307,7 @@ def test_wrong_calls_are_told_of_the_robot() -> None:
 
 
 def test_a_robot_at_a_time_is_made_like_any_other() -> None:
-    """Of the mechanism at that time; nothing else of the robot goes along."""
+    """`at_time` creates an instance of the same class with the mechanism at that time only."""
 
     class Mine(chasles.Robot):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Sensors: MuJoCo's values for every type, contacts, noise, edits, batches, derivatives."""
+"""Sensors: values of all types as in MuJoCo, contacts, noise, edits, batches, derivatives."""
 
 import pickle
 from dataclasses import replace
@@ -18,7 +18,7 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import SENSORS, NoiseData, SensorData, Surface
 
 TIGHT = 1e-9
-"""What the issue of both libraries' definitions leaves; rounding alone is below 1e-12."""
+"""Tolerance for differences between the libraries' definitions; rounding is below 1e-12."""
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ mass="1"/></body>
     ],
 )
 def test_rays_meet_shapes_where_mujocos_do(tmp_path: Path, kind: str, size: str) -> None:
-    """From outside, from within, and past the shape."""
+    """Rays from outside and inside a shape hit it, and others miss it, as in MuJoCo."""
     text = RAYS.format(kind=kind, size=size, sensors='<rangefinder name="r" site="s"/>')
     path = tmp_path / "rays.xml"
     path.write_text(text.replace("{n}", "s"))
@@ -121,7 +121,7 @@ def test_rays_meet_shapes_where_mujocos_do(tmp_path: Path, kind: str, size: str)
 
 
 def test_a_site_in_the_plane_of_a_camera_has_mujocos_pixel(tmp_path: Path) -> None:
-    """There is none: its coordinates are large, and finite."""
+    """A site in the camera plane has no pixel; coordinates are large, finite and as in MuJoCo."""
     text = """<mujoco><worldbody><camera name="eye"/><site name="aside" pos="0.3 0 0"/>
       <body><joint/><geom size="1"/></body></worldbody>
       <sensor><camprojection name="seen" site="aside" camera="eye"/></sensor></mujoco>"""
@@ -138,7 +138,7 @@ def _rng() -> np.random.Generator:
 
 
 def _turned_to(direction: np.ndarray) -> np.ndarray:
-    """The quaternion that turns z to a direction."""
+    """Return the quaternion that turns z to a direction."""
     unit, z = direction / np.linalg.norm(direction), np.array([0.0, 0.0, 1.0])
     turn = np.array([1.0 + unit @ z, *np.cross(z, unit)])
     return turn / np.linalg.norm(turn)
@@ -165,7 +165,7 @@ def test_touch_and_force_feel_the_contacts_of_mujoco(tmp_path: Path, condim: int
     assert data.ncon == 1
     wrench, point = np.zeros(6), data.contact[0]
     mujoco.mj_contactForce(model, data, 0, wrench)
-    axes = point.frame.reshape(3, 3)  # from the floor to the ball
+    axes = point.frame.reshape(3, 3)  # points from the floor to the ball
     force = contact.ContactForce(
         "ball", point.pos, axes[0] * wrench[0], axes[1:].T @ wrench[1:3], axes.T @ wrench[3:]
     )
@@ -179,7 +179,7 @@ def test_touch_and_force_feel_the_contacts_of_mujoco(tmp_path: Path, condim: int
 
 
 def test_a_force_sensor_feels_a_wrench_beyond_it_only(robot: chasles.Robot) -> None:
-    """The wrench comes back with the opposite sign, in the sensor's frame."""
+    """The sensor shows the wrench with the opposite sign, in its own frame."""
     q, zero = robot.random(seed=0), np.zeros(robot.nv)
     still = robot.sense(q, zero, zero, sensors=["s_force", "s_torque", "s_force2"])
     push = chasles.Wrench([0.0, 0.0, 0.0, 1.0, 2.0, 3.0])
@@ -218,7 +218,7 @@ def test_loops_pull_at_force_sensors() -> None:
         robot.sense(q, qd, qdd)
 
 
-# By API, edits, errors ---------------------------------------------------------------------------
+# Sensors made in Python, edits, errors -----------------------------------------------------------
 
 
 def test_an_accelerometer_at_rest_shows_gravity() -> None:
@@ -251,7 +251,7 @@ def test_a_robot_that_is_locked_measures_the_same(robot: chasles.Robot) -> None:
     whole = robot.sense(q, zero, zero)
     rest = np.delete(q, place.start)
     for name, value in locked.sense(rest, *[np.zeros(locked.nv)] * 2).items():
-        if name not in ("s_fq", "s_fq2", "sensor21", "s_ep"):  # signs, and a locked spring
+        if name not in ("s_fq", "s_fq2", "sensor21", "s_ep"):  # signs differ; a spring is locked
             assert np.allclose(value, whole[name], atol=1e-9), name
 
 
@@ -299,7 +299,7 @@ def test_sensors_that_are_wrong_are_refused(sensor: object, code: str) -> None:
 
 
 def test_a_sensor_on_a_frame_does_not_need_its_joint() -> None:
-    """It is kept whatever `joint` says, which its kind does not use."""
+    """The sensor is kept for any value of `joint`, which its type does not use."""
     robot = chasles.robots.puma560()
     made = robot.with_sensors(SensorData("x", "gyroscope", "tool", joint="none"))
     assert made.sensors == ("x",)
@@ -348,7 +348,7 @@ def test_noise_has_its_deviation_bias_and_seed() -> None:
     first, again = (robot.sense(state, state, state, noise=7)["gyroscope"] for _ in range(2))
     assert np.array_equal(first, again)
     error = first - exact
-    assert np.allclose(error.std(axis=0), 0.2, rtol=0.05)  # 4000 samples: 1.1 % each
+    assert np.allclose(error.std(axis=0), 0.2, rtol=0.05)  # standard error 1.1 % each
     bias = error.mean(axis=0) - [1.0, 2.0, 3.0]
     assert np.all(np.abs(bias) < 2.0)
     assert np.max(np.abs(bias)) > 0.1
@@ -416,7 +416,7 @@ def test_exported_c_has_the_sensors(robot: chasles.Robot, tmp_path: Path) -> Non
 
 
 def test_a_simulation_records_sensors() -> None:
-    """A pendulum from rest: the accelerometer at its tip shows g cos and the centripetal part."""
+    """The recorded values of a falling pendulum equal those of `sense` at the recorded states."""
     robot = chasles.robots.planar(1)
     tip = on(robot.frames[-1], "accelerometer"), on(robot.frames[-1], "frame_position")
     robot = robot.with_sensors(*tip, SensorData("t", "clock"))
@@ -432,7 +432,7 @@ def test_a_simulation_records_sensors() -> None:
 
 
 def test_time_stepping_records_sensors() -> None:
-    """Positions are those of the recorded states; forces of rigid contacts are refused."""
+    """Positions belong to the recorded states; sensors of forces reject rigid contacts."""
     robot = chasles.robots.planar(1)
     tip = robot.frames[-1]
     robot = robot.with_sensors(on(tip, "frame_position"), on(tip, "accelerometer"))
@@ -446,7 +446,7 @@ def test_time_stepping_records_sensors() -> None:
 
 
 def test_a_simulation_feels_soft_ground(tmp_path: Path) -> None:
-    """A ball on soft ground: the touch sensor shows the ground's force; nothing holds the ball."""
+    """The touch sensor shows the ground's force; the force sensor at the free base shows none."""
     path = tmp_path / "ball.xml"
     path.write_text(BALL.format(condim=1))
     ball = chasles.load(path)

@@ -1,4 +1,4 @@
-"""Arguments of the wrong type are errors of chasles, which say what was expected."""
+"""Arguments of the wrong type raise an error of chasles that states the expected type."""
 
 from collections.abc import Callable
 from typing import Any

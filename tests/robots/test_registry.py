@@ -1,4 +1,4 @@
-"""Robots that other packages have installed, found by name."""
+"""Robots installed by other packages are found by name."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ URDF = '<robot name="r"><link name="a"/></robot>'
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of robot_descriptions with three robots, and files that are none."""
+    """Return a cache of robot_descriptions with three names of robots, and ignored files."""
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
     for name, text in {
         "one/urdf/walker.urdf": URDF,

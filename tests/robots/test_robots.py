@@ -1,4 +1,4 @@
-"""Built-in robots: published poses, forces and inertias, and what random trees promise."""
+"""Built-in robots: published poses, torques and inertias, and properties of random trees."""
 
 import itertools
 import math
@@ -36,7 +36,7 @@ def homogeneous(X: Transform) -> np.ndarray:
 
 
 def pose(model: Model, name: str, q: np.ndarray) -> np.ndarray:
-    """The pose of a frame in the world, link by link."""
+    """Return the pose of a frame in the world, computed link by link."""
     frame, joints = model.frame(name), model.positions(list(q))
     T = homogeneous(frame.placement)
     for i in model.support(frame.body) if frame.body != WORLD else ():
@@ -61,7 +61,7 @@ def about_center(inertia: RigidInertia) -> np.ndarray:
 
 
 def dynamics(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The mass matrix and the gravity forces: sums over bodies of J' I J and of -J' I g."""
+    """Return the mass matrix and gravity torques as sums over bodies of J' I J and of -J' I g."""
     joints = model.positions(list(q))
     T, J = {WORLD: np.eye(4)}, {WORLD: np.zeros((6, model.nv))}
     M, tau = np.zeros((model.nv, model.nv)), np.zeros(model.nv)
@@ -88,7 +88,7 @@ def neutral(model: Model) -> np.ndarray:
 
 
 def standard_dh(a: float, alpha: float, d: float, theta: float) -> np.ndarray:
-    """The matrix of one row, as textbooks print it."""
+    """Return the matrix of a row of standard Denavit-Hartenberg parameters."""
     c, s, ca, sa = math.cos(theta), math.sin(theta), math.cos(alpha), math.sin(alpha)
     upper = [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s]]
     return np.array([*upper, [0.0, sa, ca, d], [0.0, 0.0, 0.0, 1.0]])
@@ -142,7 +142,7 @@ def test_needs_a_joint(make) -> None:
 
 
 def test_puma_pose() -> None:
-    """The nominal pose printed in Corke, Robotics, Vision and Control (2011), section 7.2."""
+    """Nominal pose as printed in Corke, Robotics, Vision and Control (2011), section 7.2."""
     T = pose(build(puma560()), "tool", np.array([0.0, math.pi / 4, math.pi, 0.0, math.pi / 4, 0.0]))
     expected = [[0, 0, 1, 0.5963], [0, 1, 0, -0.1501], [-1, 0, 0, -0.0144], [0, 0, 0, 1]]
     np.testing.assert_allclose(T, expected, atol=0.6e-4)
@@ -160,10 +160,10 @@ def test_puma_frames_are_the_table() -> None:
 
 
 def test_puma_dynamics() -> None:
-    """Mass matrix and gravity load at q = (1, ..., 6) as Corke's toolbox prints them.
+    """Mass matrix and gravity torques at q = (1, ..., 6) agree with those of Corke's toolbox.
 
-    It prints four decimals; its link 1 has no mass and its link 3 the impossible moments, which the
-    data file replaces by equivalent ones.
+    The toolbox prints four decimals. Its link 1 has no mass, and its link 3 has impossible moments
+    of inertia, which the data file replaces by equivalent ones.
     """
     M, tau = dynamics(build(puma560()), np.arange(1.0, 7.0))
     upper = [2.6152, -0.6550, -0.0363, 0.0001, 0.0010, 0.0, 4.3038, 0.2953, -0.0008, -0.0017, 0.0]
@@ -173,9 +173,10 @@ def test_puma_dynamics() -> None:
 
 
 def test_puma_gravity_constants() -> None:
-    """Armstrong, Khatib and Burdick (1986), to their three digits: g1 = -37.2, g4 = 0.249 N m.
+    """Armstrong, Khatib and Burdick (1986) give g1 = -37.2 and g4 = 0.249 N m with three digits.
 
-    With the upper arm level and the forearm up, joint 2 feels g4 - g1 and joint 3 feels g4.
+    With the upper arm horizontal and the forearm up, the torques are g4 - g1 at joint 2 and g4 at
+    joint 3.
     """
     _, tau = dynamics(build(puma560()), np.zeros(6))
     np.testing.assert_allclose(tau[1:3], [37.2 + 0.249, 0.249], rtol=2e-3)
@@ -197,9 +198,10 @@ def test_puma_motors() -> None:
 
 
 def test_stanford_pose() -> None:
-    """The worked example of Paul (1972), AIM-177, table 2.1, printed to 0.01 inch and 0.01.
+    """Pose of the example in Paul (1972), AIM-177, table 2.1, printed to 0.01 inch and 0.01.
 
-    Its base is 16.24 inches below the shoulder and its theta4 counts from a frame 3 turned by -90.
+    The example's base is 16.24 inches below the shoulder, and its theta4 is relative to a frame 3
+    that is turned by -90 degrees.
     """
     angles = np.radians([-95.7, -112.4, 0.0, -38.2 - 90.0, 80.4, 68.9])
     angles[2] = 22.16 * INCH
@@ -212,7 +214,7 @@ def test_stanford_pose() -> None:
 
 @pytest.mark.parametrize("d4", [0.0, 0.17])
 def test_stanford_frames_are_legnani(d4: float) -> None:
-    """M01 ... M56 as printed in Legnani et al. (1996), part II, section 4."""
+    """Frames agree with M01 ... M56 in Legnani et al. (1996), part II, section 4."""
     q1, q2, d3, q4, q5, q6 = q = [0.4, -0.7, 0.6, 1.2, 0.9, -2.1]
     half, d2 = math.pi / 2, 6.05 * INCH
     M = [standard_dh(0, -half, 0, q1), standard_dh(0, half, d2, q2), standard_dh(0, 0, d3, 0)]
@@ -220,19 +222,19 @@ def test_stanford_frames_are_legnani(d4: float) -> None:
     model = build(stanford_arm())
     at = np.array([*q[:2], d3 + d4, *q[3:]])
     for i, T in enumerate(itertools.accumulate(M, np.matmul), start=1):
-        if i != 3:  # frame 3 is d4 short of the wrist there
+        if i != 3:  # in the book, frame 3 is at a distance d4 from the wrist
             np.testing.assert_allclose(pose(model, f"dh{i}", at), T, atol=1e-15)
 
 
 def test_stanford_boom_is_a_boom() -> None:
-    """About its own centre the boom has the moments of a bar of some 1.4 m, as long as it is."""
+    """The boom's moments about its center are those of a bar of about 1.4 m, its actual length."""
     boom = next(link for link in stanford_arm().links if link.name == "link3").inertia
     moment = about_center(boom)[0, 0]
     assert 1.2 < math.sqrt(12.0 * moment / float(boom.m)) < 1.5
 
 
 def test_microbot_pose() -> None:
-    """Mitra's point P; the reference recomputed it (the print has one digit wrong)."""
+    """Mitra's point P agrees with the recomputed value, because one printed digit is wrong."""
     q = np.array([*np.radians([30.0, 60.0, -30.0, 0.0]), 0.097])
     model = build(microbot())
     expected = [280.2913, 161.8263, 298.7224]
@@ -254,7 +256,7 @@ def test_planar_lifts_with_positive_angles() -> None:
 
 
 def test_zigzag_is_featherstones() -> None:
-    """Featherstone (2008), section 10.2: forces, response to rounded forces, condition number."""
+    """Torques, effect of rounded torques, condition number: Featherstone (2008), section 10.2."""
     M, tau = dynamics(build(zigzag(6)), np.zeros(6))
     assert not tau.any()
     exact = [126.49367594, 97.46632362, 69.97622844, 43.79984753, 21.93718091, 6.16468570]
@@ -291,7 +293,7 @@ def test_general_chain_at_right_angles() -> None:
 
 @pytest.mark.parametrize("children", [1, 2, 3])
 def test_general_tree_branches_and_has_nothing_special(children: int) -> None:
-    """A first child is at (a, 0, d), turned about x; the others are anywhere."""
+    """The pose of each first child is a translation (a, 0, d) and a rotation about x."""
     robot = general_tree(13, children)
     assert robot == general_tree(13, children)
     assert robot.joints == general_tree(20, children).joints[:13]
@@ -325,7 +327,7 @@ def test_general_tree_needs_children() -> None:
 
 @pytest.mark.parametrize(("robot", "joints"), [(quadruped(), 12), (humanoid(), 30)])
 def test_legged_are_symmetric(robot: Description, joints: int) -> None:
-    """Mirrored joint angles give mirrored frames and a centre of mass in the plane y = 0."""
+    """Mirrored joint angles give mirrored frames and a center of mass in the plane y = 0."""
     model = build(robot)
     assert (model.nq, model.nv) == (7 + joints, 6 + joints)
     q, rng = neutral(model), np.random.default_rng(0)
@@ -360,7 +362,7 @@ def test_humanoid_stands_under_its_head() -> None:
 
 
 def test_solids_agree_with_their_slices() -> None:
-    """Moments of bodies of revolution by integrating discs along the axis."""
+    """Moments of inertia of solids of revolution agree with integrals of discs along the axis."""
     mass, r, length = 2.0, 0.3, 0.8
     z = (np.arange(200_000) + 0.5) / 200_000 * (length + 2 * r) - (length / 2 + r)
     beyond = np.maximum(np.abs(z) - length / 2, 0.0)
@@ -415,7 +417,7 @@ def test_random_tree_is_deterministic() -> None:
 
 
 def test_random_trees_vary() -> None:
-    """Over a few seeds: special and general axes, fixed links, losses, mimics, screws, two axes."""
+    """Ten trees contain general axes, fixed links, losses, mimic joints, screws and second axes."""
     joints = [j for seed in range(10) for j in random_tree(12, seed, mimics=True).joints]
     aligned = [sum(a != 0.0 for a in j.axis) == 1 for j in joints if j.kind != "fixed"]
     assert 0.2 < np.mean(aligned) < 0.8
@@ -432,7 +434,7 @@ def test_random_trees_vary() -> None:
 
 
 def test_motors_and_bones_of_the_humanoid_have_no_common_surface() -> None:
-    """A viewer cannot order coinciding surfaces: stripes of both colours appear."""
+    """Viewers cannot order coinciding surfaces, and show stripes of both colors."""
     by_link: dict[str, list[ShapeData]] = {}
     for shape in humanoid().shapes:
         by_link.setdefault(shape.link, []).append(shape)

@@ -1,4 +1,4 @@
-"""Trapezoidal and S-curve profiles: limits, ends, durations by closed forms and by Ruckig."""
+"""Trapezoidal and S-curve profiles: limits, ends, and durations by closed forms and Ruckig."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_ends_and_limits_are_met(jerk: bool, moving: bool) -> None:
             )
         assert np.abs(rates[0][[0, -1]] - [q0, q1]).max() < 1e-9
         assert np.abs(rates[1][[0, -1]] - ends).max() < 1e-9
-        if jerk:  # accelerations are continuous: between samples they change by at most the jerk
+        if jerk:  # accelerations are continuous, so the jerk limits their change between samples
             step = np.abs(np.diff(rates[2], axis=0)).max(axis=0)
             assert np.all(step <= j * move.duration / 2000.0 * (1.0 + 1e-6))
 

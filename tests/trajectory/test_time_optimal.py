@@ -1,4 +1,4 @@
-"""Time-optimal paths beside a direct optimisation, and their limits on a finer grid."""
+"""Time-optimal motions agree with a direct optimization, and satisfy limits on finer grids."""
 
 from itertools import pairwise
 from typing import Any
@@ -17,11 +17,11 @@ from chasles.functions.loads import loads
 RNG = np.random.default_rng(22)
 
 SHARE = {"panda": 0.5, "ur5": 0.4, "puma560": 0.5}
-"""The part of the torque limits that is given, so that they bind."""
+"""Fraction of the torque limits that is used, so that torques are limiting."""
 
 
 def arm(name: str) -> tuple[chasles.Robot, trajectory.Move, dict[str, Any]]:
-    """A robot, a path of it, and limits."""
+    """Return a robot, a path of it, and limits."""
     robot = chasles.robots.puma560() if name == "puma560" else chasles_robot(CASES[name])
     q = 0.4 * robot.random(np.random.default_rng(5), size=4)
     if name == "panda":
@@ -45,7 +45,7 @@ def test_durations_are_those_of_a_direct_optimisation(name: str) -> None:
     _, _, qdd = move(np.linspace(0.0, move.duration, 4001))
     q, qd, _ = move(np.linspace(0.0, move.duration, 4001))
     share = np.abs(robot.inverse_dynamics(q, qd, qdd)) / limits["effort"]
-    assert share.max() > 0.999  # torques do bind
+    assert share.max() > 0.999  # torque limits are active
 
 
 @pytest.mark.parametrize("name", SHARE)
@@ -102,7 +102,7 @@ def test_speeds_at_the_end_are_within_the_limits(share: float) -> None:
 
 
 def test_accelerations_alone_bound_a_motion() -> None:
-    """Without velocity limits, also where only some accelerations have one; a line by hand."""
+    """Limits on some accelerations suffice; a straight line takes the known minimum time."""
     robot, path, _ = arm("puma560")
     free = {"velocity": np.inf, "effort": np.inf}
     for limit in (np.full(6, 2.0), np.array([2.0, np.inf, 1.0, np.inf, np.inf, np.inf])):
@@ -147,7 +147,7 @@ def test_a_floating_robot_on_a_spline_of_its_configuration_space() -> None:
 
 @pytest.mark.parametrize("limited", [(True,) * 6, (True, False, True, True, False, True)])
 def test_torques_of_one_program_are_those_of_inverse_dynamics(limited: tuple[bool, ...]) -> None:
-    """At rest, with accelerations q', and with velocities q' and accelerations q''."""
+    """Torques are computed for (qd, qdd) = (0, 0), (0, q') and (q', q'')."""
     robot = chasles.robots.puma560()
     q, q1, q2 = RNG.normal(size=(3, 40, 6))
     found = [np.empty((40, sum(limited))) for _ in range(3)]
@@ -160,7 +160,7 @@ def test_torques_of_one_program_are_those_of_inverse_dynamics(limited: tuple[boo
 
 
 def test_limits_of_some_joints() -> None:
-    """A limit of one joint only gives the same motion as wide limits of the others."""
+    """Limits on one joint give the same motion as additional wide limits on the other joints."""
     robot, path, limits = arm("puma560")
     second = np.arange(6) == 1
     some = limits | {k: np.where(second, limits[k], np.inf) for k in ("effort", "acceleration")}
@@ -172,7 +172,7 @@ def test_limits_of_some_joints() -> None:
 def test_a_robot_with_quaternions_needs_a_path_of_its_own() -> None:
     robot = chasles.robots.quadruped()
     q = robot.integrate(robot.neutral(), 0.3 * RNG.normal(size=(3, robot.nv)))
-    path = trajectory.spline([0.0, 1.0, 2.0], q)  # of plain numbers
+    path = trajectory.spline([0.0, 1.0, 2.0], q)  # a path of plain vectors
     with pytest.raises(ChaslesError) as error:
         trajectory.time_optimal(robot, path, velocity=2.0)
     assert error.value.code == "E-PATH-060"
@@ -195,10 +195,10 @@ def test_infeasible_paths_name_the_place() -> None:
 
 
 def optimised(robot: Any, path: Any, limits: dict[str, Any], n: int) -> float:
-    """The least duration by a convex program over squared speeds x at n + 1 grid points.
+    """Return the minimum duration by a convex program for squared speeds x at n + 1 grid points.
 
-    Verscheure et al. (IEEE Transactions on Automatic Control 54, 2009): minimise the sum of 2 D d,
-    with c <= sqrt(x) and d >= 1 / (c + next c) as second-order cones. Constraints hold in the
+    Verscheure et al. (IEEE Transactions on Automatic Control 54, 2009) minimize the sum of 2 D d,
+    with second-order cones c <= sqrt(x) and d >= 1 / (c + next c). Constraints are evaluated in the
     middle of intervals; torques are M q' u + (M q'' + h - g) x + g.
     """
     s = np.linspace(0.0, path.duration, n + 1)
@@ -209,7 +209,8 @@ def optimised(robot: Any, path: Any, limits: dict[str, Any], n: int) -> float:
     b, c = np.concatenate([q2, turned], axis=1), np.concatenate([0.0 * g, g], axis=1)
     most = np.concatenate([limits["acceleration"], limits["effort"]])
     step = path.duration / n
-    low, high = b / 2.0 - a / (2.0 * step), b / 2.0 + a / (2.0 * step)  # of x and the next x
+    # Factors of x and of the next x.
+    low, high = b / 2.0 - a / (2.0 * step), b / 2.0 + a / (2.0 * step)
     m, size = len(most), 3 * n + 2  # x, c, d
     rows, columns = np.arange(n * m), np.repeat(np.arange(n), m)
     shape = (n * m, size)

@@ -1,4 +1,4 @@
-"""A robot whose every name is a script, and a page that attacks a view from another origin."""
+"""A robot with scripts in all names, and a page that attacks a view from another origin."""
 
 import threading
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ Promise.all([
   read("blind fetch", TOKEN + "/", {mode: "no-cors"}), frame("frame", ""),
 ]).then(() => { window.done = done; });
 """
-"""What a page of another origin can try; some of it as if the token had leaked."""
+"""Attacks from a page of another origin, some of which use a leaked token."""
 
 
 def robot() -> chasles.Robot:
-    """A four-bar linkage that cannot turn fully, with names that are scripts."""
+    """Return a four-bar linkage that cannot turn fully, with scripts as names."""
     source = chasles.robots.four_bar(ground=1.0, crank=0.9, coupler=0.4, rocker=0.6).model.source
 
     def named(name: str | None) -> str:
@@ -63,7 +63,7 @@ def robot() -> chasles.Robot:
 
 @contextmanager
 def site(page: str) -> Iterator[int]:
-    """A server of another origin, whose every page has a script; yields its port."""
+    """Serve a page with a script from another origin; yield the server's port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -75,7 +75,7 @@ def site(page: str) -> Iterator[int]:
             self.wfile.write(body)
 
         def log_message(self, *words: object) -> None:
-            """Say nothing."""
+            """Print nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""The viewer in a real browser without a screen: Chromium, driven by Playwright.
+"""Viewer in a headless browser: Chromium, controlled by Playwright.
 
 `python tests/view/test_browser.py` makes the pictures of docs/view.md and of the front page.
 """
@@ -41,15 +41,15 @@ viser = pytest.importorskip("viser", reason="the viewer's packages are not insta
 pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
 REFUSED = "Evaluating a string as JavaScript violates the following Content Security Policy"
-"""What viser's page complains of once: its sorter of Gaussian splats, which no view has."""
+"""Message that viser's page prints once, for its sorter of Gaussian splats, which are not used."""
 
 WAIT = 30.0
-"""Seconds for what takes one or two where nothing else runs."""
+"""Timeout (s) for actions that take 1 to 2 s on an idle machine."""
 
 
 @dataclass
 class Page:
-    """An open page, what it complained of, and whom it asked."""
+    """An open page, its console messages, and the hosts that it contacted."""
 
     tab: Any
     complaints: list[str] = field(default_factory=list)
@@ -76,28 +76,28 @@ class Page:
             self.hosts.add(urlsplit(plain).hostname or plain)
 
     def until(self, holds: Callable[[], Any]) -> None:
-        """Let the page go on until something holds."""
+        """Let the page run until a condition holds."""
         end = time.monotonic() + WAIT
         while not holds():
             assert time.monotonic() < end, f"not within {WAIT:g} s; the page says {self.complaints}"
             self.tab.wait_for_timeout(50)
 
     def dismiss(self) -> None:
-        """Close the note that no graphics card draws, which lies over a corner of the scene."""
+        """Close the note about the missing graphics card, which covers a corner of the scene."""
         note = self.tab.locator(".mantine-Notification-root")
         self.until(lambda: note.count() > 0)
         note.locator("button").click()
         self.until(lambda: note.count() == 0)
 
     def picture(self) -> np.ndarray:
-        """What the page shows of the scene, left of the panel: (height, width, 3)."""
+        """Return the image of the scene to the left of the panel, (height, width, 3)."""
         import imageio.v3 as imageio
 
         shot = self.tab.screenshot(clip={"x": 0, "y": 190, "width": 380, "height": 290})
         return np.asarray(imageio.imread(BytesIO(shot)))[..., :3].astype(int)
 
     def settled(self) -> np.ndarray:
-        """The picture when it no longer changes."""
+        """Return the image of the scene when it no longer changes."""
         before = self.picture()
         for _ in range(40):
             self.tab.wait_for_timeout(300)
@@ -108,16 +108,16 @@ class Page:
         raise AssertionError("the picture does not come to rest")
 
     def slider(self, label: str) -> Any:
-        """The handle of the slider with a label."""
+        """Return the handle of the slider with a label."""
         self.until(lambda: label in self.names())
         return self.tab.get_by_role("slider").nth(self.names().index(label))
 
     def names(self) -> list[str]:
-        """Of the freedoms of all sliders, in order."""
+        """Return the names of the coordinates of all sliders, in order."""
         return [text.split(",")[0] for text in self.labels()]
 
     def labels(self) -> list[str]:
-        """Of all sliders, in order."""
+        """Return the labels of all sliders, in order."""
         texts = self.tab.locator("label").all_inner_texts()
         return [text for text in texts if re.search(r", (rad|m|s)$", text)]
 
@@ -130,7 +130,7 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def opened(browser: Any, viewer: Viewer, width: int = 720, height: int = 480) -> Iterator[Page]:
-    """The page of a viewer, when it has drawn something; it may complain of nothing."""
+    """Open a viewer's page and wait for the first frame; console messages are errors."""
     tab = browser.new_page(viewport={"width": width, "height": height})
     page = Page(tab)
     with viewer:
@@ -144,7 +144,7 @@ def opened(browser: Any, viewer: Viewer, width: int = 720, height: int = 480) ->
 
 
 def differs(a: np.ndarray, b: np.ndarray) -> int:
-    """How many pixels of two pictures are not the same."""
+    """Return the number of pixels in which two images differ."""
     return int(np.count_nonzero(np.abs(a - b).max(axis=-1) > 20))
 
 
@@ -154,7 +154,7 @@ def test_a_slider_moves_its_link_and_those_beyond(chromium: Any) -> None:
     figure = viewer.figures[0]
     with opened(chromium, viewer) as page:
         before = page.settled()
-        assert differs(before, np.full_like(before, 255)) > 1000  # a robot is there
+        assert differs(before, np.full_like(before, 255)) > 1000  # the robot is visible
         places = [np.array([*node.wxyz, *node.position]) for node in figure.nodes.values()]
         thumb = page.slider("joint3")
         thumb.focus()
@@ -176,7 +176,7 @@ def test_loops_stay_closed_and_dependent_sliders_follow(chromium: Any) -> None:
         follower = panel.sliders[1].value
         thumb = page.slider("crank")
         thumb.focus()
-        thumb.press("Home")  # the least value, half a turn away
+        thumb.press("Home")  # the lower limit, half a turn away
         page.until(lambda: abs(figure.q[0] + np.pi) < 1e-6)
         assert np.abs(robot.loop_residual(figure.q)).max() < 1e-9
         page.until(lambda: panel.sliders[1].value != follower)
@@ -187,7 +187,7 @@ def test_loops_stay_closed_and_dependent_sliders_follow(chromium: Any) -> None:
 
 @pytest.fixture
 def swing(tmp_path: Path) -> Path:
-    """A motion of the PUMA's first joint, of two seconds."""
+    """Write a motion of the PUMA's first joint that takes 2 s."""
     t = np.linspace(0.0, 2.0, 61)
     q = np.zeros((61, 6))
     q[:, 0] = np.sin(np.pi * t)
@@ -207,7 +207,7 @@ def test_a_motion_plays_and_pauses(chromium: Any, swing: Path) -> None:
         page.until(lambda: differs(page.picture(), before) > 20)
         clock, first = playback.clock, viewer.figures[0].q[0]
         assert first == pytest.approx(np.sin(np.pi * clock), abs=0.01)
-        assert not np.any(viewer.figures[1].q)  # another robot: it does not play
+        assert not np.any(viewer.figures[1].q)  # another robot, which does not move
         page.tab.get_by_role("button", name="Pause").click()
         page.until(lambda: not playback.playing)
         stopped = playback.clock
@@ -220,7 +220,7 @@ def test_a_motion_plays_and_pauses(chromium: Any, swing: Path) -> None:
 
 
 def test_the_robot_follows_a_target_that_is_dragged(chromium: Any) -> None:
-    """The mouse takes the middle of the handle along, and the tool comes with it, loops closed."""
+    """The mouse drags the center of the handle; the tool follows, and loops stay closed."""
     robot = chasles.robots.delta()
     viewer = show(robot, port=0)
     figure, panel = viewer.figures[0], viewer.panels[0]
@@ -248,7 +248,7 @@ def test_the_robot_follows_a_target_that_is_dragged(chromium: Any) -> None:
 
 
 def seen(camera: Any, point: np.ndarray, width: int, height: int) -> tuple[float, float]:
-    """The pixel of a point, by the pinhole camera of a page (OpenCV's axes)."""
+    """Return the pixel of a point, for the pinhole camera of a page (OpenCV's axes)."""
     from viser.transforms import SO3
 
     x, y, z = SO3(np.asarray(camera.wxyz)).as_matrix().T @ (point - camera.position)
@@ -283,11 +283,11 @@ def test_keys_play_and_step(chromium: Any, swing: Path) -> None:
 
 
 def test_graphs_and_video_of_a_motion(chromium: Any, swing: Path) -> None:
-    """The page draws torques and energy beside the robot, and saves the motion as a video."""
+    """The page plots torques and energy next to the robot, and saves the motion as a video."""
     viewer = show(chasles.robots.puma560(), motion=swing, port=0)
     playback = viewer.playback
     assert playback is not None
-    playback.speed.value = "10"  # ten times fewer pictures
+    playback.speed.value = "10"  # ten times fewer frames
     with opened(chromium, viewer) as page:
         page.tab.get_by_label("Torques and energy", exact=True).click()
         page.until(lambda: page.tab.get_by_text("Energy, J").count() == 1)
@@ -305,7 +305,7 @@ def test_overlays_and_screenshot(chromium: Any) -> None:
         before = page.settled()
         page.tab.get_by_text("Show", exact=True).click()
         for overlay in viewer.panels[0].overlays:
-            if not overlay.wanted:  # a busy page ticks the box later than check() would wait for
+            if not overlay.wanted:  # a busy page ticks the box later than the timeout of check()
                 page.tab.get_by_label(overlay.label, exact=True).click()
             page.until(lambda overlay=overlay: overlay.wanted)
         page.until(lambda: "Manipulability: " in viewer.panels[0].message.value)
@@ -328,7 +328,7 @@ def test_names_that_are_scripts_are_shown_as_text(chromium: Any) -> None:
             panel.show(overlay, True)
         thumb = page.tab.get_by_role("slider").first
         thumb.focus()
-        thumb.press("Home")  # out of reach, which the panel says, with the robot's name
+        thumb.press("Home")  # out of reach, as a message with the robot's name states
         page.until(lambda: hostile.SCRIPT in panel.message.value)
         page.until(lambda: hostile.SCRIPT in page.tab.locator("textarea").first.input_value())
         assert hostile.SCRIPT in page.tab.inner_text("body")
@@ -337,7 +337,7 @@ def test_names_that_are_scripts_are_shown_as_text(chromium: Any) -> None:
 
 
 def test_graphs_show_names_that_are_scripts_as_text(chromium: Any, tmp_path: Path) -> None:
-    """Graphs are the only part of a page whose labels viser does not show itself."""
+    """Graphs are the only part of a page whose labels viser does not render itself."""
     robot = hostile.robot()
     with show(robot, port=0) as still:
         q = np.tile(still.figures[0].start, (5, 1))
@@ -354,7 +354,7 @@ def test_graphs_show_names_that_are_scripts_as_text(chromium: Any, tmp_path: Pat
 
 
 def test_a_page_of_another_origin_gets_nothing(chromium: Any) -> None:
-    """Also one that has the token: it cannot read, connect or move."""
+    """Even with the token, the page cannot read, connect or move the robot."""
     with show(chasles.robots.puma560(), port=0) as viewer:
         port, token = viewer.server.get_port(), viewer.url.split("/")[3]
         attack = hostile.ATTACK % {"port": port, "token": token, "version": viser.__version__}
@@ -371,7 +371,7 @@ def test_a_page_of_another_origin_gets_nothing(chromium: Any) -> None:
 
 
 def test_a_rebound_name_is_refused(chromium: Any) -> None:
-    """DNS rebinding: a page whose name leads to this machine is of the same origin as the view."""
+    """DNS rebinding gives a page whose name resolves to this machine the view's origin."""
     with show(chasles.robots.planar(1), port=0) as viewer:
         tab = chromium.new_page()
         for path in ("", urlsplit(viewer.url).path):
@@ -388,7 +388,7 @@ def test_a_notebook_of_this_machine_frames_the_page(chromium: Any) -> None:
             tab = chromium.new_page()
             tab.goto(f"http://localhost:{notebook}/")
             Page(tab).until(lambda: viewer.server.get_clients())
-            tab.goto(f"http://rebind.test:{notebook}/")  # not one of this machine, nor allowed
+            tab.goto(f"http://rebind.test:{notebook}/")  # neither this machine nor an allowed host
             Page(tab).until(lambda: not viewer.server.get_clients())
             tab.wait_for_timeout(500)
             assert not viewer.server.get_clients()
@@ -397,7 +397,7 @@ def test_a_notebook_of_this_machine_frames_the_page(chromium: Any) -> None:
 
 @pytest.mark.parametrize("name", ["swing.mp4", "swing.gif"])
 def test_a_motion_is_recorded_as_a_video(name: str, swing: Path, tmp_path: Path) -> None:
-    """As many pictures as the rate asks for, of the size asked for, of a robot that moves."""
+    """The video has the requested number and size of frames, and the robot moves."""
     ffmpeg = pytest.importorskip("imageio_ffmpeg").get_ffmpeg_exe()
     with show(chasles.robots.puma560(), motion=swing, port=0) as viewer:
         assert viewer.playback is not None
@@ -442,7 +442,7 @@ def test_a_picture_is_recorded_of_a_posture_or_of_the_start_of_a_motion(
 
 
 def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path) -> None:
-    """And no more updates than the server is asked for."""
+    """The server sends no more updates than requested."""
     robot = chasles.robots.planar(2)
     found = one_round(chromium, robot, swaying(robot, tmp_path / "motion.npz"), 1.0)
     assert 0.0 < found.first < WAIT
@@ -451,11 +451,11 @@ def test_the_benchmark_counts_updates_and_pictures(chromium: Any, tmp_path: Path
     assert min(found.server, found.browser) > 0.0
 
 
-# The picture of the documentation ----------------------------------------------------------------
+# Pictures for the documentation ------------------------------------------------------------------
 
 
 def document(browser: Any, folder: Path) -> None:
-    """Make the pictures of docs/view.md: the Panda, and a humanoid with overlays beside a delta."""
+    """Make the pictures of docs/view.md: the Panda, and a humanoid next to a delta robot."""
     panda = chasles.load(chasles.robots.find("panda"))
     with opened(browser, show(panda, port=0, shadows=True), 1100, 700) as page:
         page.settled()
@@ -473,7 +473,7 @@ def document(browser: Any, folder: Path) -> None:
 
 
 def front(file: Path) -> None:
-    """Make the moving picture of the front page: the PUMA 560 on a spline through four postures."""
+    """Make the animation of the front page: the PUMA 560 on a spline with four waypoints."""
     import imageio.v3 as imageio
     from PIL import Image
 
@@ -487,13 +487,13 @@ def front(file: Path) -> None:
     drawn = [
         Image.fromarray(x).convert("RGB").crop((101, 35, 401, 355)) for x in imageio.imread(file)
     ]
-    colors = drawn[5].quantize(40, dither=Image.Dither.NONE)  # a tenth of the bytes
+    colors = drawn[5].quantize(40, dither=Image.Dither.NONE)  # a tenth of the size
     few = [x.quantize(palette=colors, dither=Image.Dither.NONE) for x in drawn[:-1]]
     few[0].save(file, save_all=True, append_images=few[1:], duration=100, loop=0, optimize=True)
 
 
 def save(page: Page, file: Path) -> None:
-    """Write a picture of a page in 256 colours, a third of the bytes."""
+    """Save an image of a page in 256 colors, which takes a third of the space."""
     from PIL import Image
 
     picture = Image.open(BytesIO(page.tab.screenshot())).convert("RGB")

@@ -1,4 +1,4 @@
-"""Who may open a view's page, and what the page may send, without a browser."""
+"""Access to a view's page, and checks of the page's messages, without a browser."""
 
 import math
 import random
@@ -39,14 +39,14 @@ def viewer() -> Iterator[Viewer]:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request: its path, host and origin; PORT and TOKEN stand for those of the view."""
+    """HTTP request with path, host and origin; PORT and TOKEN stand for those of the view."""
 
     path: str = "/TOKEN/"
     host: str = "127.0.0.1:PORT"
     origin: str | None = None
 
     def of(self, viewer: Viewer) -> tuple[int, str, dict[str, str]]:
-        """The port, path and headers."""
+        """Return the port, path and headers."""
         port, token = viewer.server.get_port(), viewer.url.split("/")[3]
         headers = {"Host": self.host} | ({} if self.origin is None else {"Origin": self.origin})
         told = {k: v.replace("PORT", str(port)) for k, v in headers.items()}
@@ -79,7 +79,7 @@ REFUSED = (
     Asked(origin=""),
     Asked(origin="http://rebind.test"),
     Asked(origin="http://127.0.0.1:1"),
-    Asked(origin="http://localhost:PORT"),  # another origin than that of the request
+    Asked(origin="http://localhost:PORT"),  # not the origin of the request
     Asked(origin="http://127.0.0.1:PORT@rebind.test"),
     Asked(origin="http://127.0.0.1:PORT/"),
     Asked(origin="file://127.0.0.1:PORT"),
@@ -87,7 +87,7 @@ REFUSED = (
 
 
 class Answer(NamedTuple):
-    """What a server answers."""
+    """Response of a server."""
 
     status: int
     headers: Message
@@ -95,7 +95,7 @@ class Answer(NamedTuple):
 
 
 def page(viewer: Viewer, asked: Asked, *more: tuple[str, str]) -> Answer:
-    """The answer to a request for the page, with further headers."""
+    """Return the response to a request for the page, with additional headers."""
     port, path, headers = asked.of(viewer)
     with closing(HTTPConnection("127.0.0.1", port, timeout=30)) as line:
         line.putrequest("GET", path, skip_host=True)
@@ -108,7 +108,7 @@ def page(viewer: Viewer, asked: Asked, *more: tuple[str, str]) -> Answer:
 
 @contextmanager
 def linked(viewer: Viewer, asked: Asked = SERVED[0]) -> Iterator[Any]:
-    """A WebSocket to the view, as its page opens it."""
+    """Open a WebSocket to the view, as its page does."""
     port, path, headers = asked.of(viewer)
     url, version = f"ws://{headers['Host']}{path}", [f"viser-v{viser.__version__}"]
     origin: Any = headers.get("Origin")
@@ -133,7 +133,7 @@ def test_strangers_are_refused(viewer: Viewer, asked: Asked) -> None:
     answer = page(viewer, asked)
     assert answer.status == 403
     assert len(answer.body) < 200
-    if asked.host and not asked.host.endswith(".test"):  # an address that a client can have
+    if asked.host and not asked.host.endswith(".test"):  # addresses that a client can have
         with pytest.raises(InvalidStatus, match="403"), linked(viewer, asked):
             pass
 
@@ -165,7 +165,7 @@ def test_headers_of_every_answer(viewer: Viewer) -> None:
 
 
 def test_no_text_becomes_markup() -> None:
-    """viser renders what these are given as HTML, scripts too; inputs and labels are text.
+    """These elements of viser render HTML and run scripts; inputs and labels are text.
 
     A test in a browser shows that labels of graphs (uplot) are text.
     """
@@ -177,7 +177,7 @@ def test_no_text_becomes_markup() -> None:
 def test_a_notebook_keeps_the_token_to_itself(viewer: Viewer) -> None:
     frame = viewer._repr_html_()
     assert 'referrerpolicy="no-referrer"' in frame
-    assert "allow-same-origin" in frame  # else its origin would be null
+    assert "allow-same-origin" in frame  # otherwise, its origin would be null
     assert "allow-top-navigation" not in frame
 
 
@@ -191,7 +191,7 @@ def test_a_notebook_keeps_the_token_to_itself(viewer: Viewer) -> None:
         (Door("127.0.0.1"), "localhost", True),
         (Door("192.0.2.7"), "192.0.2.7:80", True),
         (Door("192.0.2.7"), "192.0.2.8:80", False),
-        (Door("0.0.0.0"), "192.0.2.8:80", True),  # one of this machine's, or nobody asks it
+        (Door("0.0.0.0"), "192.0.2.8:80", True),  # only this machine's addresses reach it
         (Door("0.0.0.0"), "[2001:db8::1]:80", True),
         (Door("0.0.0.0"), "[fe80::1%x; script-src *]:80", False),
         (Door("0.0.0.0"), "rebind.test:80", False),
@@ -211,7 +211,7 @@ def test_an_allowed_proxy_is_served() -> None:
     with show(chasles.robots.planar(1), port=0, allow=["Hub.test"]) as viewer:
         proxied = Asked(host="hub.test", origin="https://hub.test")
         assert page(viewer, proxied).status == 200
-        assert page(viewer, Asked(origin="https://hub.test")).status == 200  # it rewrites Host
+        assert page(viewer, Asked(origin="https://hub.test")).status == 200  # a proxy rewrote Host
         assert page(viewer, Asked(origin="https://rebind.test")).status == 403
         policy = page(viewer, proxied).headers["Content-Security-Policy"]
         assert "wss://hub.test " in policy
@@ -227,7 +227,7 @@ def test_hosts_that_cannot_be_allowed(host: Any) -> None:
 def test_a_viser_that_is_not_known_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whose server would not ask at the door, or whose page has scripts that are not known."""
+    """An unknown version of viser may skip checks, or its page may contain unknown scripts."""
     with monkeypatch.context() as changed:
         changed.setattr(door, "_replaced", nullcontext)
         with raises("E-VIEW-007", viser.__version__):
@@ -252,7 +252,7 @@ def test_an_address_of_version_6() -> None:
 
 
 def slider(viewer: Viewer, k: int) -> str:
-    """The identifier of a slider, as the page knows it."""
+    """Return the identifier of a slider in the page."""
     return str(viewer.panels[0].sliders[k]._impl.uuid)
 
 
@@ -275,13 +275,13 @@ def value(uuid: str, value: Any, **more: Any) -> dict[str, Any]:
 
 
 def hung_up(viewer: Viewer, letter: dict[str, Any] | bytes | str) -> str:
-    """Send a message behind a good one; returns the reason with which the view hangs up."""
+    """Send a valid message and a given one; return the reason with which the view disconnects."""
     raw = letter if isinstance(letter, bytes | str) else msgspec.msgpack.encode(letter)
     with linked(viewer) as link:
         link.send(msgspec.msgpack.encode(CAMERA))
         link.send(raw)
         with pytest.raises(ConnectionClosed) as closed:
-            list(link)  # the scene, until the view hangs up
+            list(link)  # the scene, until the view disconnects
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code in (1008, 1009)
     return closed.value.rcvd.reason
@@ -346,7 +346,7 @@ def test_a_good_message_moves_the_joint_and_a_far_one_moves_it_to_the_end(viewer
 
 
 def test_no_message_is_too_odd_to_be_judged(viewer: Viewer) -> None:
-    """Random values in every field, and random bytes in their places."""
+    """Messages have random values in every field, or random bytes."""
     inputs, draw = Inputs(viewer.server.gui._gui_input_handle_from_uuid), random.Random(1)
     odd = [None, True, 0.5, math.nan, -1, 2**64 - 1, "", "abc", b"abc", [], [0.0] * 3, [[]], {}]
     odd += [{"value": value} for value in odd] + [{1: None}, *inputs.known]
@@ -360,7 +360,7 @@ def test_no_message_is_too_odd_to_be_judged(viewer: Viewer) -> None:
 
 
 def test_fields_are_those_of_viser() -> None:
-    """A message that viser changes must be looked at again."""
+    """If viser changes a message, its checks must be reviewed."""
     from viser import _messages
 
     for kind, fields in FIELDS.items():

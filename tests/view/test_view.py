@@ -1,4 +1,4 @@
-"""What the viewer draws and how it moves, without a browser."""
+"""Viewer: drawing and motion, without a browser."""
 
 import re
 import signal
@@ -63,7 +63,7 @@ def test_a_freedom_moves_alone_or_with_those_that_depend_on_it(name: str) -> Non
 
 
 def test_dragging_far_keeps_the_branch() -> None:
-    """A whole turn of the crank ends where it began; one leap could end on the other branch."""
+    """A full turn of the crank returns to the start; one large step could change the branch."""
     robot = chasles.robots.four_bar(ground=1.0, crank=0.5, coupler=0.9, rocker=0.8)
     q = posture.start(robot)
     there = posture.moved(robot, q, 0, np.pi)
@@ -94,7 +94,7 @@ def test_poses_are_those_of_forward_kinematics() -> None:
 
 
 def test_box_of_an_inertia_is_the_box_that_has_it() -> None:
-    """m/12 (b2 + c2) about the axis of a: the textbook's box gives its own lengths back."""
+    """The moments m/12 (b^2 + c^2) of a box give the side lengths of that box."""
     a, b, c, m = 0.1, 0.4, 0.7, 3.0
     I = Symmetric(*(m / 12 * x for x in (b * b + c * c, a * a + c * c, a * a + b * b)), 0, 0, 0)
     found = posture.of_inertia(RigidInertia.from_center(m, Vector.of(1.0, 2.0, 3.0), I))
@@ -154,7 +154,7 @@ def test_gravity_torques_point_along_the_axes() -> None:
 
 
 def box(folder: Path) -> Path:
-    """A mesh file of a box."""
+    """Write a mesh file of a box."""
     path = folder / "meshes" / "box.stl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(trimesh.creation.box((2.0, 4.0, 6.0)).export(file_type="stl"))
@@ -254,7 +254,7 @@ def test_a_coarser_mesh_keeps_its_place_and_size() -> None:
 
 
 def test_what_encloses_a_space_faces_outward() -> None:
-    """Also where corners are not shared, and where one of two parts is inside out."""
+    """Faces are turned outward even if corners are unshared or one of two parts is inside out."""
     ball = trimesh.creation.icosphere(subdivisions=2)
     loose = np.arange(3 * len(ball.faces)).reshape(-1, 3)
     vertices = ball.triangles.reshape(-1, 3)
@@ -297,7 +297,7 @@ def test_a_trajectory_plays() -> None:
     with robot.show(motion=move, port=0) as viewer:
         playback = viewer.playback
         assert (playback.first, playback.last) == (0.0, 1.2)
-        playback.go(0.6)  # half of the way, by symmetry
+        playback.go(0.6)  # half the distance, by symmetry
         close(viewer.figures[0].q, [0.5, -0.25], 1e-9)
         playback.go(1.2)
         close(viewer.figures[0].q, [1.0, -0.5], 1e-12)
@@ -343,7 +343,7 @@ def test_bad_motion_files(tmp_path: Path, arrays: dict[str, np.ndarray], said: s
 
 
 def test_a_motion_file_of_another_kind(tmp_path: Path) -> None:
-    """NumPy's own words would advise to load it without care."""
+    """NumPy's own message would recommend unsafe loading."""
     (tmp_path / "m.npz").write_bytes(b"\x80\x04.")
     with raises("E-FILE-027"):
         panel.read(tmp_path / "m.npz", chasles.robots.planar(2))
@@ -356,7 +356,7 @@ def test_only_this_machine_can_connect(viewer: Viewer) -> None:
     port = viewer.server.get_port()
     assert re.fullmatch(rf"http://127\.0\.0\.1:{port}/[\w-]{{22}}/", viewer.url)
     socket.create_connection(("127.0.0.1", port), timeout=5).close()
-    with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
+    with pytest.raises(OSError):  # noqa: PT011  refused, with the system's message
         socket.create_connection(("127.0.0.2", port), timeout=1).close()
 
 
@@ -397,7 +397,7 @@ def test_a_script_ends_without_a_word_or_waits() -> None:
 
 
 def test_in_a_notebook_every_call_shows_a_page_until_the_kernel_ends() -> None:
-    """Nothing else is shown, and no port stays open."""
+    """Cells show only the page, and no port stays open."""
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed")
     nbformat = pytest.importorskip("nbformat")
@@ -413,7 +413,7 @@ def test_in_a_notebook_every_call_shows_a_page_until_the_kernel_ends() -> None:
     assert len(set(ports)) == 2
     assert listened[0]["text"] == "200\n200\n"
     for port in ports:
-        with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
+        with pytest.raises(OSError):  # noqa: PT011  refused, with the system's message
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
 
 
@@ -431,11 +431,11 @@ def test_all_ends_with_stop() -> None:
     made = robot.show(port=0, beside=chasles.robots.four_bar())
     port = made.server.get_port()
     made.stop()
-    with pytest.raises(OSError):  # noqa: PT011  refused, in the words of the system
+    with pytest.raises(OSError):  # noqa: PT011  refused, with the system's message
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     assert len(made.figures) == 2
     assert not any(thread.name == "chasles playback" for thread in threading.enumerate())
-    assert threading.active_count() <= before + 40  # a pool of viser's may wait for its end
+    assert threading.active_count() <= before + 40  # a thread pool of viser may still be ending
 
 
 def test_bad_arguments() -> None:
@@ -445,7 +445,7 @@ def test_bad_arguments() -> None:
     with raises("E-VIEW-003", "65535"):
         show(robot, port=70000)
     with raises("E-VIEW-004"):
-        show(robot, host="192.0.2.1")  # an address for documentation
+        show(robot, host="192.0.2.1")  # an address reserved for documentation
     for file in ("nothing.csv", "nothing.npz"):
         with raises("E-FILE-004", file):
             show(robot, motion=file, port=0)
@@ -467,7 +467,7 @@ def test_a_view_starts_from_the_configuration_that_is_given() -> None:
 
 
 def test_graphs_of_a_free_fall_have_no_torque_and_constant_energy() -> None:
-    """Central differences of an exact motion: errors of the order of the step squared."""
+    """Derivatives by central differences have errors of the order of the step squared."""
     robot = chasles.robots.planar(2)
     t = np.linspace(0.0, 0.5, 501)
     fall = robot.simulate([0.4, 0.3], [0.0, 0.0], duration=0.5, dt=1e-3)
@@ -483,7 +483,7 @@ def test_graphs_of_a_free_fall_have_no_torque_and_constant_energy() -> None:
 
 @pytest.mark.parametrize("name", ["puma560", "stanford_arm", "microbot", "quadruped", "humanoid"])
 def test_built_in_robots_have_bodies_that_hang_together(name: str) -> None:
-    """Each body is drawn by shapes, and boxes around those of neighbors overlap."""
+    """Each body is drawn as shapes, and the bounding boxes of neighbors overlap."""
     robot = chasles.robots.ROBOTS[name]()
     model = robot.model
     drawn, _ = solids(model, 1.0)
@@ -522,11 +522,11 @@ def test_the_command_says_what_is_wrong_in_one_line() -> None:
     assert "nothing.csv: the file does not exist" in result.output
 
 
-# The stage ----------------------------------------------------------------------------------------
+# Stage --------------------------------------------------------------------------------------------
 
 
 def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
-    """A page begins beside its panel; a slow page draws a recording from this first camera too."""
+    """Pages start next to their panel, and slow pages use this first camera for recordings, too."""
     camera, stage = viewer.server.initial_camera, viewer.stage
     middle = 0.5 * (stage.corners.min(axis=0) + stage.corners.max(axis=0))
     assert not np.allclose(camera.look_at, middle)
@@ -535,7 +535,7 @@ def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
 
 
 def test_the_camera_is_fitted_to_the_whole_motion() -> None:
-    """Of a falling robot; one beside it that does not follow stands where it stood."""
+    """The robot falls; another robot, which does not follow the motion, remains in place."""
     robot, other = chasles.robots.quadruped(), chasles.robots.planar(1)
     q, qd = posture.start(robot), np.zeros(robot.nv)
     run = chasles.simulate(robot, q, qd, duration=1.0, integrator="euler", dt=0.1)
@@ -562,7 +562,7 @@ def test_a_posture_is_recorded_as_a_picture_only(
 def test_a_fitted_camera_has_all_points_in_the_free_part_of_its_picture(
     aspect: float, covered: float
 ) -> None:
-    """By the pinhole camera: pictures reach from -1 to 1, and to 1 - 2 covered where a panel is."""
+    """Images range from -1 to 1, or to 1 - 2 * covered if a panel covers a part."""
     points = np.random.default_rng(7).normal(size=(40, 3)) * [1.0, 0.2, 2.0] + [3.0, -1.0, 0.5]
     up = np.array([0.0, 0.0, 1.0])
     position, look_at = fitted(points, np.array([1.0, 0.5, 0.4]), up, aspect, covered)
@@ -577,13 +577,13 @@ def test_a_fitted_camera_has_all_points_in_the_free_part_of_its_picture(
     assert x.min() > -1.0
     assert x.max() < 1.0 - 2.0 * covered
     filled = max(np.abs(y).max(), np.abs(x + covered).max() / (1.0 - covered))
-    assert filled > 0.6  # and it is not farther away than it needs to be
+    assert filled > 0.6  # the camera is no farther away than necessary
 
 
 def test_sharp_edges_are_split_and_round_surfaces_are_not() -> None:
     box, ball = trimesh.creation.box((1.0, 2.0, 3.0)), trimesh.creation.icosphere(subdivisions=3)
     vertices, faces = creased(box.vertices, box.faces)
-    assert len(vertices) == 24  # four corners a side
+    assert len(vertices) == 24  # four corners per side
     np.testing.assert_allclose(vertices[faces], box.vertices[box.faces])
     scattered = ball.vertices[ball.faces].reshape(-1, 3)
     vertices, faces = creased(scattered, np.arange(len(scattered)).reshape(-1, 3))
@@ -621,7 +621,7 @@ def test_the_floor_is_the_plane_of_the_file(tmp_path: Path) -> None:
 
 
 def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) -> None:
-    """A ball lies on the ground: one arrow from its lowest point, as long as its weight."""
+    """A ball on the ground has one arrow at its lowest point, as long as its weight."""
     from chasles.view.overlays import LONGEST, ContactForces
 
     file = tmp_path / "ball.xml"

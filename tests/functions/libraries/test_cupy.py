@@ -1,6 +1,6 @@
-"""CuPy's arrays, without a GPU: what is given to the CUDA backend, and what is refused.
+"""CuPy arrays without a GPU: arrays passed to the CUDA backend, and invalid arguments.
 
-CuPy is imitated, and so is the backend: a function of the GPU that says what it was called with.
+CuPy and the backend are imitated. The imitated GPU function records its arguments.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class Device(contextlib.nullcontext):  # type: ignore[type-arg]
 
 
 class Array:
-    """What is asked of CuPy's arrays: a type of numbers, a shape and a device."""
+    """The part of CuPy's arrays that is used here: dtype, shape and device."""
 
     def __init__(self, values: Any, dtype: Any = float, device: int = 0) -> None:
         self.values = np.asarray(values, dtype=dtype)
@@ -60,7 +60,7 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 CALLS: list[tuple[Any, ...]] = []
-"""What kernels were called with: their type of numbers, arrays, out."""
+"""Arguments of kernel calls: dtype, arrays and out."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def inverse(monkeypatch: pytest.MonkeyPatch) -> Compiled:
             return arrays[0] if out is None else out
 
         kernel = SimpleNamespace(dtype=dtype, call=call, interface=self.interface)
-        kernel.plan = lambda device, count: None  # nothing is prepared
+        kernel.plan = lambda device, count: None  # no call is prepared
         return SimpleNamespace(kernel=kernel)
 
     monkeypatch.setattr(Compiled, "cuda", property(cuda))
@@ -101,7 +101,7 @@ def test_numbers_follow_the_arrays(inverse: Compiled) -> None:
 
 
 def test_a_function_of_the_gpu_takes_them_itself(inverse: Compiled) -> None:
-    """Its kernel does; to ask for the function of the GPU once more would never end."""
+    """A GPU function passes arrays directly to its kernel, which avoids an endless lookup."""
     arrays = [Array(np.zeros(2))] * 3
     assert doors.taker(inverse, arrays, None) is not None
     there = SimpleNamespace(

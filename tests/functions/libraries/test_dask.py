@@ -1,4 +1,4 @@
-"""Dask arrays: the same bits as NumPy in chunks of any shape, lazily, and on a cluster."""
+"""Dask arrays: results are bitwise those of NumPy, for all chunks and on a cluster."""
 
 import os
 import pickle
@@ -36,7 +36,7 @@ def chunked(*arrays: np.ndarray) -> list[Any]:
     ],
 )
 def test_chunks_have_the_bits_of_one_call(function: str, arrays: tuple[np.ndarray, ...]) -> None:
-    """Also where the axis of a state is cut, and with several results."""
+    """Chunks give bitwise identical results, even if the axis of a state is split."""
     call = getattr(ROBOT, function)
     found, expected = call(*chunked(*arrays)), call(*arrays)
     pairs = (
@@ -69,7 +69,7 @@ def test_options_types_and_broadcasting() -> None:
 
 
 def test_rows_of_unknown_number() -> None:
-    """As columns of a data frame have them."""
+    """The number of rows may be unknown, as for columns of a data frame."""
     q = lazy.from_array(Q[0], chunks=(10, 6))
     some = q[q[:, 0] > 0.0]
     assert np.isnan(some.shape[0])
@@ -101,7 +101,7 @@ STATES = [x.reshape(-1, 6) for x in (Q, QD, QDD)]
 
 
 def frames(**more: Any) -> tuple[Any, list[Any]]:
-    """A data frame of all states, and the parts of it that are q, qd and qdd."""
+    """Return a data frame of all states, and its parts q, qd and qdd."""
     table = pytest.importorskip("dask.dataframe")
     pandas = pytest.importorskip("pandas")
     names = [f"{x}{k}" for x in ("q", "qd", "qdd") for k in range(6)]
@@ -163,7 +163,7 @@ def test_frames_with_several_results_arrays_and_single_precision() -> None:
 
 
 def test_a_cluster_that_loses_a_worker() -> None:
-    """Processes of their own; one is killed while it computes."""
+    """Results are correct if one of several worker processes is killed during the computation."""
     distributed = pytest.importorskip("distributed")
     states = [lazy.from_array(np.tile(x, (40, 1, 1)), chunks=(4, 40, 6)) for x in (Q, QD, QDD)]
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}

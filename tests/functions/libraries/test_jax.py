@@ -1,4 +1,4 @@
-"""JAX's arrays: NumPy's results to the bit, under jit, vmap and grad in any combination."""
+"""JAX arrays: bitwise results of NumPy, with any combination of jit, vmap and grad."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,12 +24,12 @@ STATES: dict[str, int] = {
     "ltdl_factors": 1,
     "integrate": 2,
 }
-"""Functions with one result, several, and numbers; and how many arrays they take."""
+"""Functions with one result, several results or a scalar, and the number of array arguments."""
 
 
 @pytest.fixture(autouse=True)
 def double() -> Iterator[None]:
-    """Double precision, which JAX has only if it is asked for."""
+    """Enable double precision, which JAX disables by default."""
     with jax.enable_x64(True):
         yield
 
@@ -39,7 +39,7 @@ def arrays(robot: chasles.Robot, count: int, size: Any = (), seed: int = 0) -> l
 
 
 def equal(actual: Any, expected: Any) -> None:
-    """The same kind of result, and the same bits."""
+    """Check that results have the same type and are bitwise identical."""
     if isinstance(expected, tuple):
         assert isinstance(actual, tuple)
         for a, b in zip(actual, expected, strict=True):
@@ -78,7 +78,7 @@ def test_shared_arguments_lists_and_numpy() -> None:
 
 
 def test_single_precision_is_what_jax_has_by_itself() -> None:
-    """Without x64 every array is float32, NumPy's float64 too."""
+    """Without x64, all arrays are float32, even NumPy's float64 arrays."""
     robot = planar(2)
     given = state(robot, 2, 3)
     with jax.enable_x64(False):
@@ -120,9 +120,9 @@ def test_large_batches_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_programs_with_much_memory_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any number of states, one too: XLA's threads may have small stacks."""
+    """Programs with large workspaces run in Python, because XLA's threads may have small stacks."""
     monkeypatch.setattr(xla, "SMALL_WORKSPACE", 0)
-    robot = planar(2).with_gravity((0.0, 0.0, -1.25))  # of which no handler is made elsewhere
+    robot = planar(2).with_gravity((0.0, 0.0, -1.25))  # no other test makes its handler
     for size in ((), 5):
         q = robot.random(0, size=size)
         equal(jax.jit(lambda q: robot.mass_matrix(q))(q), robot.mass_matrix(q))
@@ -133,7 +133,7 @@ def test_programs_with_much_memory_run_in_python(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("function", STATES)
 def test_derivatives_with_quaternions_of_any_length(function: str) -> None:
-    """Finite differences of all nq numbers, forward and reverse."""
+    """Derivatives agree with finite differences in all nq entries of q, forward and reverse."""
     robot = tree(3, 1, floating=True)
     q, *rates = arrays(robot, STATES[function], 2)
     method = getattr(robot, function)
@@ -186,7 +186,7 @@ def test_transformations_of_transformations() -> None:
 
 @pytest.mark.parametrize("places", [(0, 0, 0), (0, None, None), (None, 1, 0), (1, 0, None)])
 def test_vmap_over_any_axis(places: tuple[int | None, ...]) -> None:
-    """Mapped arguments that are batches themselves, beside shared ones."""
+    """Mapped arguments may be batches themselves, next to shared arguments."""
     robot = planar(2)
     batches = np.random.default_rng(0).normal(size=(3, 5, 3, 2))
     pairs = list(zip(batches, places, strict=True))
@@ -228,7 +228,7 @@ def test_bad_arguments() -> None:
 
 
 def test_arrays_outside_jit_are_compiled_as_a_whole() -> None:
-    """Whatever the first call was: one that is traced, one with lists, one with numbers alone."""
+    """Calls outside jit are prepared, whether the first call was traced or contained lists."""
     from chasles.functions.libraries.jax import concrete
 
     kinds: list[type] = []

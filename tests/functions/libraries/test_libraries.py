@@ -1,4 +1,4 @@
-"""Which library an array is of: without importing one, and never two in one call."""
+"""Detection of array libraries, without importing them or mixing two of them in one call."""
 
 import subprocess
 import sys

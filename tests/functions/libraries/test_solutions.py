@@ -1,4 +1,4 @@
-"""Derivatives of inverse kinematics, against differences of the search and closed forms."""
+"""Derivatives of inverse kinematics, compared with differences and closed forms."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,7 +31,7 @@ Q = np.array([0.3, 0.5, -1.0, 0.2, 0.9, -0.4])
 ARM = planar(4)
 FINE = 1e-12
 STEP = 1e-5
-"""Of central differences: their error is its square, 1e-10, and rounding errors 1e-11."""
+"""Step of central differences. Their truncation error is 1e-10, and their rounding error 1e-11."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def double() -> Iterator[None]:
 
 
 def derivatives(solve: Callable[[Any], Any], x: np.ndarray, dx: np.ndarray) -> list[np.ndarray]:
-    """Directions of solve(x) along dx: by both modes of both libraries."""
+    """Return derivatives of solve(x) along dx in both modes of both libraries."""
     t, dt, j, dj = torch.tensor(x), torch.tensor(dx), jnp.asarray(x), jnp.asarray(dx)
     forward = [torch.func.jvp(solve, (t,), (dt,))[1], jax.jvp(jax.jit(solve), (j,), (dj,))[1]]
     t.requires_grad_(True)
@@ -53,7 +53,7 @@ def derivatives(solve: Callable[[Any], Any], x: np.ndarray, dx: np.ndarray) -> l
 
 
 def check(solve: Callable[[Any], Any], x: np.ndarray, dx: np.ndarray, tolerance: float) -> None:
-    """The derivatives are those of the search itself, and the values NumPy's."""
+    """Check that derivatives agree with differences of the search, and values with NumPy."""
     plain = np.asarray(solve(x))
     assert np.array_equal(solve(torch.tensor(x)).numpy(), plain)
     expected = (solve(x + STEP * dx) - solve(x - STEP * dx)) / (2.0 * STEP)
@@ -81,7 +81,7 @@ TARGETS: dict[str, tuple[str, Any, np.ndarray]] = {
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_of_every_target(name: str) -> None:
-    """The arm is redundant for all of these: the shortest motion, as steps from a solution take."""
+    """The derivative of a redundant arm is the shortest motion, as for a step of the search."""
     frame, make, x = TARGETS[name]
     dx = np.array([0.2, -0.5, 0.3])
     dx = dx - x * (dx @ x) if name == "axis" else dx
@@ -89,7 +89,7 @@ def test_of_every_target(name: str) -> None:
 
 
 def test_of_poses_is_the_inverse_of_the_jacobian() -> None:
-    """Poses along a joint motion lead back to it."""
+    """The derivative along poses of a joint motion is this joint motion."""
     qd = np.array([0.5, -0.3, 0.8, 0.2, -0.7, 0.4])
     ahead, behind = (PUMA.forward_kinematics(Q + s * STEP * qd, frame="tool") for s in (1, -1))
     solve = reach(PUMA, "tool", lambda x: Pose(x, tolerance=FINE), Q)
@@ -98,11 +98,11 @@ def test_of_poses_is_the_inverse_of_the_jacobian() -> None:
 
 
 def test_of_looking_at_a_point_and_of_relative_poses() -> None:
-    """The shortest motion, by differences of what is wanted of forward kinematics."""
+    """Derivatives are shortest motions, computed from differences of forward kinematics."""
     point, dx = T[:3, 3] + 0.7 * T[:3, 2], np.array([0.2, -0.5, 0.3])
 
     def off(q: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """The axis of the tool against the direction to a point, which is to vanish."""
+        """Return the cross product of the tool axis and the direction to a point."""
         at = PUMA.forward_kinematics(q, frame="tool")
         return np.cross(at[:3, 2], (x - at[:3, 3]) / np.linalg.norm(x - at[:3, 3]))
 
@@ -116,7 +116,7 @@ def test_of_looking_at_a_point_and_of_relative_poses() -> None:
     qd = np.array([0.0, 0.0, 0.8, 0.2, -0.7, 0.4])
 
     def seen(q: np.ndarray) -> np.ndarray:
-        """The tool in a link, which the first two joints do not change."""
+        """Return the pose of the tool relative to a link, independent of the first two joints."""
         at, to = (PUMA.forward_kinematics(q, frame=f) for f in ("tool", "link2"))
         found: np.ndarray = np.linalg.inv(to) @ at
         found[3] = T[3]
@@ -129,7 +129,7 @@ def test_of_looking_at_a_point_and_of_relative_poses() -> None:
 
 
 def test_of_quaternions() -> None:
-    """Of any length: the direction along the quaternion itself changes nothing."""
+    """Quaternions may have any length. A change along the quaternion itself has no effect."""
     q = np.array([0.9, 0.1, -0.3, 0.2])
     start = PUMA.inverse_kinematics({"tool": Orientation(q, tolerance=FINE)}, guess=Q).q
     solve = reach(PUMA, "tool", lambda x: Orientation(x, tolerance=FINE), start)
@@ -139,7 +139,7 @@ def test_of_quaternions() -> None:
 
 
 def test_is_the_shortest_motion_of_a_redundant_arm() -> None:
-    """dq = J^+ dx."""
+    """The derivative for a redundant arm is dq = J^+ dx."""
     q = np.array([0.4, 0.6, -0.5, 0.8])
     p = ARM.forward_kinematics(q, frame="tip")[:3, 3]
     J = ARM.jacobian(q, frame="tip")[3:]
@@ -150,7 +150,7 @@ def test_is_the_shortest_motion_of_a_redundant_arm() -> None:
 
 
 def test_holds_joints_at_their_limits_and_fixed_ones() -> None:
-    """As if they were locked: the search itself, with this joint fixed."""
+    """A joint at its limit has the same derivatives as a fixed joint."""
     q = Q.copy()
     q[1] = PUMA.limits.upper[1]
     x = PUMA.forward_kinematics(q, frame="tool")[:3, 2]
@@ -165,14 +165,14 @@ def test_holds_joints_at_their_limits_and_fixed_ones() -> None:
 
 
 def test_keeps_loops_closed() -> None:
-    """Of a Stewart platform, whose pose decides all joints."""
+    """Derivatives agree with differences for a Stewart platform, whose pose sets all joints."""
     robot = stewart()
     q = robot.assemble(0.1 * np.arange(1.0, 7.0))
     pose = robot.forward_kinematics(q, frame="platform")
     twist = np.array([0.2, -0.1, 0.3, 0.05, 0.1, -0.2])
 
     def moved(s: float) -> np.ndarray:
-        """Turned about z and shifted."""
+        """Return the pose after a rotation about z and a translation."""
         M = np.eye(4)
         M[:2, :2] = [
             [np.cos(s * twist[2]), -np.sin(s * twist[2])],
@@ -192,7 +192,7 @@ def test_keeps_loops_closed() -> None:
 
 
 def test_of_free_joints_is_by_the_numbers_of_q() -> None:
-    """Quaternions move along their sphere."""
+    """Derivatives are in the entries of q, and quaternions stay normalized."""
     robot = tree(3, 7, floating=True)
     q = robot.random(np.random.default_rng(0))
     frame = robot.frames[-1]
@@ -227,9 +227,9 @@ def test_traced_targets_that_mean_nothing_are_not_solved() -> None:
 
 
 def test_of_several_targets_maps_and_all_solutions() -> None:
-    """Under vmap, the same as a batch; of all solutions, each by itself.
+    """A mapped function gives the results of a batch. All solutions have their own derivatives.
 
-    Libraries normalize the axis themselves, so that numbers differ from NumPy's by rounding.
+    Libraries normalize the axis themselves, so results differ from NumPy by rounding errors.
     """
     many = PUMA.forward_kinematics(Q + 0.1 * np.arange(3)[:, None], frame="tool")
 
@@ -273,7 +273,7 @@ def test_single_precision_and_other_libraries() -> None:
 
 @pytest.mark.parametrize("name", ["comfort", "wraps", "avoid"])
 def test_options_without_derivatives_need_targets_without_derivatives(name: str) -> None:
-    """The results are NumPy's, in arrays of the library; recorded targets are refused."""
+    """Results equal NumPy's, in arrays of the library. Targets with gradients raise an error."""
     names = PUMA.bodies[2:]
     ball = Sphere(None, 0.1, center=(0.3, 0.3, 0.6))
     options: Any = {

@@ -1,4 +1,4 @@
-"""PyTorch's tensors: NumPy's results to the bit, exact derivatives, compiled graphs."""
+"""PyTorch tensors: bitwise results of NumPy, exact derivatives, and compiled graphs."""
 
 import pickle
 import tracemalloc
@@ -26,7 +26,7 @@ STATES: dict[str, int] = {
     "ltdl_factors": 1,
     "integrate": 2,
 }
-"""Functions with one result, several, and numbers; and how many arrays they take."""
+"""Functions with one result, several results or a scalar, and the number of array arguments."""
 
 
 def tensors(robot: chasles.Robot, count: int, size: Any = (), seed: int = 0) -> list[Any]:
@@ -38,7 +38,7 @@ def learning(arrays: list[Any]) -> list[Any]:
 
 
 def equal(actual: Any, expected: Any) -> None:
-    """The same kind of result, and the same bits."""
+    """Check that results have the same type and are bitwise identical."""
     if isinstance(expected, tuple):
         assert isinstance(actual, tuple)
         for a, b in zip(actual, expected, strict=True):
@@ -70,7 +70,7 @@ def test_strides_shapes_and_types_that_numpy_takes() -> None:
     columns = torch.from_numpy(np.asfortranarray(q))
     every_other = torch.from_numpy(np.repeat(qdd, 2, axis=0))[::2]
     equal(robot.inverse_dynamics(columns, torch.from_numpy(qd[0]), every_other), tau)
-    turned = torch.complex(every_other, -every_other).conj().imag  # signs not yet turned in memory
+    turned = torch.complex(every_other, -every_other).conj().imag  # lazy negation
     assert turned.is_neg()
     equal(robot.inverse_dynamics(columns, torch.from_numpy(qd[0]), turned), tau)
     mixed = robot.inverse_dynamics(columns, torch.zeros(6, dtype=torch.float32), every_other)
@@ -98,7 +98,7 @@ def test_options_forces_threads_and_derivatives() -> None:
 
 
 def test_nothing_is_copied() -> None:
-    """NumPy allocates nothing: inputs are read and `out` is written where they are."""
+    """Inputs are read and `out` is written in place, without allocating memory."""
     robot = planar(2)
     arrays = tensors(robot, 3, 20_000)
     out = torch.empty(20_000, 2, dtype=torch.float64)
@@ -124,7 +124,7 @@ def test_several_results_into_out() -> None:
 
 @pytest.mark.parametrize("function", STATES)
 def test_gradients_with_quaternions_of_any_length(function: str) -> None:
-    """Finite differences of all nq numbers: off the sphere too, the function has a derivative."""
+    """Derivatives agree with differences in all nq entries, for quaternions of any length."""
     robot = tree(3, 1, floating=True)
     q, *rates = tensors(robot, STATES[function], 2)
     assert robot.nq > robot.nv
@@ -133,7 +133,7 @@ def test_gradients_with_quaternions_of_any_length(function: str) -> None:
 
 @pytest.mark.parametrize("function", ["inverse_dynamics", "mass_matrix", "kinetic_energy"])
 def test_gradients_are_pullbacks_along_the_configuration_space(function: str) -> None:
-    """A gradient by q's numbers, on the velocities of q's numbers, is the robot's own pullback."""
+    """The gradient by the entries of q, mapped to the tangent space, is the robot's pullback."""
     robot = tree(4, 3, floating=True)
     arrays = learning(tensors(robot, STATES[function], seed=5))
     result = getattr(robot, function)(*arrays)
@@ -185,7 +185,7 @@ def test_gradients_of_derivatives_and_of_parameters() -> None:
 
 
 def test_derivatives_travel() -> None:
-    """A pickled derivative is made again from the function it is of."""
+    """A pickled derivative is recreated from its function."""
     inverse = chasles.compile(planar(2), "inverse_dynamics")
     slope = inverse.pullback(("q",)).pushforward(("qd",))
     again = pickle.loads(pickle.dumps(slope))
@@ -227,7 +227,7 @@ def test_hessians_and_mapped_gradients() -> None:
 
 @pytest.mark.parametrize("places", [(0, 0, 0), (0, None, None), (None, 1, 0), (1, 0, None)])
 def test_vmap_over_any_axis(places: tuple[int | None, ...]) -> None:
-    """Mapped arguments that are batches themselves, beside shared ones."""
+    """Mapped arguments may be batches themselves, next to shared arguments."""
     robot = planar(2)
     batches = [torch.randn(5, 3, 2, dtype=torch.float64) for _ in range(3)]
     arguments = [
@@ -256,7 +256,7 @@ def test_forward_mode_outside_torch_func() -> None:
 
 
 def traced(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Compiled as a whole, but for the code of other operations: that takes a C++ compiler."""
+    """Compile a function as one graph, without generating code, which needs a C++ compiler."""
     return torch.compile(function, fullgraph=True, backend="aot_eager", **options)
 
 
@@ -290,7 +290,7 @@ def test_one_graph_for_all_batches_and_several_results() -> None:
 
 
 def test_prepared_calls_are_not_in_graphs() -> None:
-    """Calls outside a graph go to what was prepared for them; those inside stay one operation."""
+    """Calls outside a graph use prepared calls, and calls inside a graph stay one operation."""
     robot = puma560()
     function, called = chasles.compile(robot, "gravity_forces"), list[Any]()
     (q,) = tensors(robot, 1, 4)
