@@ -1,4 +1,4 @@
-"""A C compiler for tests: programs as shared libraries, called on rows."""
+"""Compile programs with a C compiler for tests, and call the shared libraries on arrays."""
 
 import ctypes
 import shutil
@@ -18,7 +18,7 @@ FAST = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno")
 
 
 def compiler(name: str = "gcc") -> str:
-    """The path of a compiler, or a skip that says what is missing."""
+    """Return the path of a compiler; skip the test if the compiler is not installed."""
     found = shutil.which(name)
     if found is None:
         pytest.skip(f"{name} is not installed: exported C is not compiled by it here")
@@ -26,14 +26,14 @@ def compiler(name: str = "gcc") -> str:
 
 
 def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """A command that must succeed; its output in the failure if it does not."""
+    """Run a command that must succeed; if it fails, the assertion shows its output."""
     done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done
 
 
 class Native:
-    """A program compiled by a C compiler: `one` state at a time, or a `batch`."""
+    """A program compiled by a C compiler; `one` evaluates state by state, `batch` all at once."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class Native:
         self._library = ctypes.CDLL(str(path))
 
     def one(self, *inputs: np.ndarray) -> list[np.ndarray]:
-        """Rows in, rows out, each by a call of its own."""
+        """Evaluate each row by a separate call; inputs and outputs are arrays of rows."""
         given, outputs = self._arrays(inputs)
         for k in range(len(given[0])):
             self._library.tried(*(_pointer(a[k]) for a in (*given, *outputs)))
         return outputs
 
     def batch(self, *inputs: np.ndarray) -> list[np.ndarray]:
-        """All rows by one call."""
+        """Evaluate all rows by one call."""
         given, outputs = self._arrays(inputs)
         count = ctypes.c_size_t(len(given[0]))
         self._library.tried_batch(count, *map(_pointer, (*given, *outputs)))

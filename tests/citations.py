@@ -1,4 +1,4 @@
-"""Which file has which equation of which book, as its docstrings and comments cite them."""
+"""Find the equations of the books that docstrings and comments of each source file cite."""
 
 import ast
 import re
@@ -25,7 +25,7 @@ BOOKS = {
         *("control/", "motion/controllers.py"),
     ),
 }
-"""The books, and the folders in which a number without a name is one of theirs."""
+"""The books, and the folders in which an equation number without an author belongs to the book."""
 WORDS = "Eqs?|tables?|sections?|algorithms?|examples?|chapters?|appendix"
 NUMBER = r"(?:[IVA]+\.)?\d+(?:\.\d+)*(?:bis|[a-z](?![a-z]))?|A(?:\.\d)?"
 CITATION = re.compile(
@@ -34,22 +34,22 @@ CITATION = re.compile(
 )
 IN_COMMENT = re.compile(r"# .*?\((\d\.\d\.\d+)[a-z]?\)")
 OF_TENSORS = re.compile(r"Eq \d+\.\d+\.\d+|algorithm")
-"""Numbers of three parts, and algorithms, which only one of the books has."""
+"""Citations that occur only in Balafoutis: equation numbers of three parts, and algorithms."""
 FACADE = ("api/", "contact.py", "robot/")
-"""Files that cite what they call, and compute nothing."""
+"""Files that call the cited algorithms but compute nothing themselves."""
 NAMED = re.compile(r"\(([A-Z][^()]*)$")
-"""A parenthesis that is still open, and begins with a name."""
+"""Pattern of a parenthesis that is not yet closed and begins with a name."""
 
 
 def home(path: Path) -> str:
-    """The book that a file without names is about: that of the longest folder it is in."""
+    """Return the book to which citations without an author belong, by the folder of the file."""
     place = path.relative_to(SOURCES).as_posix()
     folders = [(len(f), book) for book, all_ in BOOKS.items() for f in all_ if place.startswith(f)]
     return max(folders)[1] if folders else ""
 
 
 class Part(NamedTuple):
-    """A file's docstring, or a function or class that it defines: its docstrings and its source."""
+    """The module docstring, or a function or class: its title, its docstrings and its source."""
 
     what: str
     texts: tuple[str, ...]
@@ -58,7 +58,7 @@ class Part(NamedTuple):
 
 @cache
 def parts(path: Path) -> tuple[Part, ...]:
-    """The file's docstring stands first."""
+    """Return the parts of a file, its module docstring first."""
     source = path.read_text("utf-8")
     tree, lines = ast.parse(source), source.splitlines()
     whole = ast.get_docstring(tree) or ""
@@ -73,7 +73,7 @@ def parts(path: Path) -> tuple[Part, ...]:
 
 
 def citations(path: Path, part: Part, book: str) -> list[str]:
-    """What a part of a file cites of a book, in order, each once."""
+    """Return the places in a book that a part of a file cites, in order, without duplicates."""
     found: list[str] = []
     for text in (" ".join(text.split()) for text in part.texts):
         for cited in CITATION.finditer(text):
@@ -88,9 +88,10 @@ def citations(path: Path, part: Part, book: str) -> list[str]:
 
 
 def table(book: str, *places: str) -> str:
-    """A row for everything (in the places, or anywhere) that cites a book, file by file.
+    """Return a table with a row for each part of a file that cites a book.
 
-    A file of algorithms that is about the book has a row for itself.
+    If `places` are given, only files in these folders are searched. A file of algorithms whose
+    default book is this one always has a row for the whole file.
     """
     lines = ["| reference | subject | source file |", "|---|---|---|"]
     for path in sorted(SOURCES.rglob("*.py")):

@@ -1,5 +1,8 @@
-"""Settings that all tests share. Its folder is on the import path, and so is `docs`: tests can
-import `support`, and `building`, which makes the documentation."""
+"""Settings for all tests.
+
+This folder and `docs` are on the import path, so tests can import `support` and `building`, the
+package that builds the documentation.
+"""
 
 import contextlib
 import gc
@@ -39,51 +42,52 @@ settings.load_profile("chasles")
 
 providers = sys.modules.get("hypothesis.internal.conjecture.providers")
 if hasattr(providers, "_get_local_constants"):
-    # Numbers of all files here would be examples, too, which change with any of them; and each
-    # worker would read all files first.
+    # Hypothesis would also draw constants from all files here as examples. These examples would
+    # change with every edit, and each worker would have to read all files first.
     providers._get_local_constants = lambda: providers._local_constants  # type: ignore[union-attr]
 
 AS_USERS_HAVE_IT = (
     *("backends", "libraries"),
     *("test_continuing.py", "test_pinocchio_compiled.py", "test_robot.py", "test_tiers.py"),
 )
-"""Folders and files whose robots and machine code are those of users."""
+"""Folders and files whose tests use robots and machine code exactly as users do."""
 
 WALLED = (
     *("cli", "peers", "tests"),
     *("test_file_doors.py", "test_followed.py", "test_hostile_files.py", "test_memory.py"),
     *("test_mjcf.py", "test_mjcf_elements.py"),
 )
-"""Folders and files whose tests read MJCF as users do, by MuJoCo in a process of its own."""
+"""Folders and files whose tests read MJCF as users do, with MuJoCo in a separate process."""
 
 QUICK = replace(Machine.host(), effort=0)
-"""This computer, for code that is made in a fifth of the time."""
+"""This computer with low optimization effort, so that code compiles in a fifth of the time."""
 
 BEGIN, TRACED, ASK = Identity.__init__, compiled._TRACED, Tool.ask
 COMMANDS = cache(typer.testing._get_command)
 
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
-if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share that of their parent
+if _OWN_CACHE:  # a new cache for every run; pytest-xdist workers share the cache of their parent
     os.environ["CHASLES_CACHE"] = tempfile.mkdtemp(prefix="chasles-tests-")
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-    # Threads of NumPy and PyTorch in several workers wait for each other by turning in loops.
+    # Threads of NumPy and PyTorch in several workers would wait for each other in busy loops.
     os.environ.setdefault(name, "1")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell starts background jobs so, and tests of Ctrl-C would wait for what never comes.
+    # Shells start background jobs with SIGINT ignored; tests of Ctrl-C would then wait forever.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import a file if its name alone says that none of its tests will run."""
+    """Skip the import of a file if its name shows that none of its tests will run."""
     return slow.left_out(collection_path.name, config.option.markexpr) or None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
-    """Let every second worker collect files from the last to the first.
+    """Let every second worker collect files in reverse order.
 
-    On a fresh checkout, the worker that comes to a file first compiles it, and what it imports, for
-    the other. `pytest_collection_modifyitems` brings the tests of all workers into one order.
+    On a fresh checkout, the first worker that imports a file compiles it and its imports, and the
+    other worker uses the result. `pytest_collection_modifyitems` then sorts the tests of all
+    workers in the same order.
     """
     report = yield
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
@@ -94,7 +98,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Mark slow tests before pytest looks at marks; then bring those that are left into order."""
+    """Mark slow tests before pytest selects tests by marks; then sort the selected tests."""
     names = [(item.path.name, item.name) for item in items]
     for item, is_slow in zip(items, slow.marked(names), strict=True):
         if is_slow:
@@ -105,24 +109,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """What is there by now (tests, libraries) stays: the collector need not look through it.
+    """Exclude existing objects (tests, libraries) from garbage collection, and collect rarely.
 
-    A trace makes many objects and keeps them to its end, so it need not look often either.
+    Tracing makes many objects that live until its end, so frequent collections are useless.
     """
     gc.collect()
     gc.freeze()
     gc.set_threshold(300_000, 20, 20)
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which need not be there
+@pytest.hookimpl(optionalhook=True)  # a hook of pytest-xdist, which may not be installed
 def pytest_xdist_auto_num_workers() -> int:
-    """At least two processes, whatever the cores: each has only so many memory maps (65,530 on
-    Linux), of which kernels take some. More would load and collect all files once more each."""
+    """Return the number of cores, but at least two processes.
+
+    Each process has a limited number of memory maps (65,530 on Linux), and compiled kernels use
+    some of them. Each additional process would have to import and collect all files again.
+    """
     return max(2, os.cpu_count() or 1)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Start a module's `RNG` anew for each test, so that no test depends on those run before it."""
+    """Reset a module's `RNG` before each test, so that no test depends on earlier tests."""
     generator = getattr(getattr(item, "module", None), "RNG", None)
     if isinstance(generator, np.random.Generator):
         fresh = np.random.default_rng(zlib.crc32(item.name.encode()))
@@ -136,11 +143,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def less_work(request: pytest.FixtureRequest) -> Iterator[None]:
-    """LLVM does not try hard where a test is not about its code: the results are the same bits.
+    """Compile with low effort and reuse robots where a test is not about the machine code.
 
-    `backends/test_same_bits.py` shows that they are. Nor does a file's next test trace and compile
-    the functions of an equal robot again: its mechanism and its programs are kept. Typer need not
-    make the commands again for every call, nor MuJoCo be loaded for every file.
+    `backends/test_same_bits.py` shows that the results are bitwise identical. Mechanisms and
+    traced programs of equal robots are kept for all tests of a file. Typer's commands are built
+    only once, and MuJoCo is not started in a separate process for every file.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", COMMANDS)
@@ -156,7 +163,7 @@ def less_work(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_robots(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that changes something of chasles shares no robot with others."""
+    """Give a test that uses `monkeypatch` its own robots."""
     with pytest.MonkeyPatch.context() as patch:
         if "monkeypatch" in request.fixturenames:
             patch.setattr(Identity, "__init__", BEGIN)
@@ -165,7 +172,7 @@ def own_robots(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def asked_here(tool: Tool, file: str, *arguments: str) -> dict[str, Any]:
-    """The answer of `Tool.ask`, by MuJoCo in this process."""
+    """Return the result of `Tool.ask`, with MuJoCo in this process."""
     if tool.package != "mujoco":
         return ASK(tool, file, *arguments)
     from chasles.formats import mjcf_child  # loads MuJoCo
@@ -181,13 +188,13 @@ def asked_here(tool: Tool, file: str, *arguments: str) -> dict[str, Any]:
 
 
 def sharing(known: dict[bytes, Mechanism]) -> Callable[..., None]:
-    """Return a beginning of robots that takes the known mechanism of an equal description."""
+    """Return an initializer of robots that reuses the mechanism of an equal description."""
 
     @wraps(BEGIN)
     def begin(robot: Identity, source: Any, *, mimic: bool = True, strict: bool = False) -> None:
         try:
             key = pickle.dumps((source, mimic, strict))
-        except (AttributeError, TypeError, pickle.PicklingError):  # joint classes of a test
+        except (AttributeError, TypeError, pickle.PicklingError):  # joint classes defined in a test
             key = b""
         mechanism = known.get(key)
         if mechanism is None:

@@ -1,7 +1,7 @@
-"""Doors that read other files than robots, each with sound files and what reads them.
+"""Readers of files other than robots, each with a valid file and a function that reads it.
 
-`PYTHONPATH=tests python tests/file_doors.py run.json 10000` tries as many mutated files and prints
-what goes wrong, with the seed that makes it again; `10000 5` those from seed 5 on.
+`PYTHONPATH=tests python tests/file_doors.py run.json 10000` tries 10,000 mutated files and prints
+each unexpected error with the seed that reproduces it. `run.json 10000 5` starts at seed 5.
 """
 
 import json
@@ -34,9 +34,18 @@ from chasles.formats import motion
 
 @dataclass(frozen=True)
 class Door:
-    """A reader. name: of the file in its folder. kind: as `mutating` has it.
+    """A reader of files, with a valid file.
 
-    seed: makes a sound file. read: takes its path.
+    Attributes
+    ----------
+    name
+        Name of the file in its folder.
+    kind
+        Kind of file, as in `mutating`.
+    seed
+        Function that returns the content of a valid file.
+    read
+        Function that reads a file, given its path.
     """
 
     name: str
@@ -96,7 +105,7 @@ def _columns() -> bytes:
 
 @cache
 def _folder() -> Path:
-    """A simulation that was stopped after one of its parts."""
+    """Return a folder with a simulation stopped after its first part, and the finished one."""
     folder = Path(tempfile.mkdtemp(prefix="chasles-doors-"))
     file = folder / "given.toml"
     file.write_text(SCENARIO.partition("[[contact]]")[0])
@@ -121,7 +130,7 @@ def _part() -> Path:
 
 
 def _go_on(path: Path) -> Any:
-    """Go on with a simulation of which one file is another."""
+    """Resume a simulation in which one file is replaced by the given one."""
     folder = path.parent / "copy"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(_folder() / ("done" if path.name == MOTION else "run"), folder)
@@ -186,11 +195,11 @@ DOORS = {
         "given.code", "npz", _artifact, lambda path: Artifact.from_bytes(path.read_bytes())
     ),
 }
-"""By name, as the command takes them."""
+"""Readers by name; the command takes these names."""
 
 
 def attempt(door: Door, path: Path) -> bool:
-    """Return True if a file is read, False if it is refused; all else is an error."""
+    """Return True if a file is read and False if it is rejected; other errors are raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
@@ -201,7 +210,7 @@ def attempt(door: Door, path: Path) -> bool:
 
 
 def main(name: str, count: int, first: int = 0) -> None:
-    """Try many mutated files of a door."""
+    """Read many mutated files with one of the readers."""
     door, read, wrong = DOORS[name], 0, 0
     with tempfile.TemporaryDirectory() as folder:
         path, sound = Path(folder, door.name), door.seed()

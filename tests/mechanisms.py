@@ -1,4 +1,4 @@
-"""Closed mechanisms in motion: states that several test files share."""
+"""States of closed-loop mechanisms in motion, shared by several test files."""
 
 from functools import cache
 
@@ -15,24 +15,24 @@ MECHANISMS: dict[str, tuple[float, ...]] = {
     "stewart": (0.0,) * 6,
     "delta": (0.2,) * 3,
 }
-"""Built-in robots with loops, and independent coordinates in the middle of their range."""
+"""Built-in robots with loops, with independent coordinates in the middle of their range."""
 
 PLANAR = tuple(MECHANISMS)[:5]
-"""Those whose loops lie in a plane, where equations of revolute loop joints are redundant."""
+"""Mechanisms with planar loops, in which some equations of revolute loop joints are redundant."""
 
 SPREAD = 0.1
-"""How far from the middle states are, in rad and m."""
+"""Maximum distance of states from the middle of the range, in rad or m."""
 
 
 @cache
 def mechanism(name: str) -> chasles.Robot:
-    """A built-in robot with loops, made once."""
+    """Return a built-in robot with loops, built once."""
     robot: chasles.Robot = getattr(chasles.robots, name)()
     return robot
 
 
 def motion(name: str, size: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Closed positions, velocities that keep them so, and joint forces."""
+    """Return positions with closed loops, velocities that satisfy the loops, and joint torques."""
     robot, rng = mechanism(name), np.random.default_rng(seed)
     middle = np.array(MECHANISMS[name])
     around = middle + SPREAD * rng.uniform(-1.0, 1.0, (size, len(middle)))
@@ -44,7 +44,7 @@ def motion(name: str, size: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndar
 def constraint_forces(
     H: np.ndarray, h: np.ndarray, K: np.ndarray, k: np.ndarray, tau: np.ndarray
 ) -> np.ndarray:
-    """qdd by one dense system with the pseudo-inverse: H qdd - K' lam = tau - h, K qdd = k."""
+    """Return qdd from one dense system by pseudo-inverse: H qdd - K' lam = tau - h, K qdd = k."""
     m, n = K.shape
     whole = np.block([[H, K.T], [K, np.zeros((m, m))]])
     return (np.linalg.pinv(whole, rcond=1e-11) @ np.concatenate([tau - h, k]))[:n]

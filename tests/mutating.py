@@ -1,8 +1,9 @@
-"""Files with mistakes: `mutated(data, kind, rng)` changes a file by its structure, or anyhow.
+"""Introduce mistakes into files: `mutated(data, kind, rng)` changes the structure or the bytes.
 
-kind: "xml", "toml", "json", "text" or "npz". One call makes one to three mistakes: parts deleted,
-written twice, moved or renamed; numbers, texts and lists replaced by odd ones; the file cut, in
-another encoding, or with other bytes. The same `random.Random` makes the same file.
+kind is "xml", "toml", "json", "text" or "npz". One call makes one to three mistakes. Parts are
+deleted, duplicated, moved or renamed; numbers, texts and lists are replaced by odd ones; the file
+is truncated, encoded differently or has bytes changed. Equal states of the generator
+(`random.Random`) give equal files.
 """
 
 import io
@@ -28,14 +29,14 @@ ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 2**63, 2**64, 10**400, 0.5, -1.5, 1e308, 1e-320, float("nan")),
     *(float("inf"), "", "text", "1.0", [], {}, [[]], [1.0, "a"], [1.0] * 7, {"a": 1}, [None]),
 )
-"""Values of JSON where others belong."""
+"""JSON values that replace other values."""
 
 TOML = (
     *("nan", "inf", "-inf", "-1", "-1.5", "0", "1e308", "1e-320", "1e400", "9" * 30, "true", '""'),
     *("[]", "{}", "[[]]", "[1.0]", "[1.0, 2.0]", "[1, 'a', 3]", "[1.0, 2.0, 3.0, 4.0]", "1.2.3"),
     *("2020-01-01", "'x'", '"\\u0000"', "１", "{a = 1}", "[nan, 0, 0]", "[-1, -1, -1]", "", "x y"),
 )
-"""Values of TOML where others belong; some are none."""
+"""TOML values that replace other values; some are not valid TOML."""
 
 NUMBER = re.compile(r"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]{2,}")
@@ -47,13 +48,13 @@ Rng = random.Random
 
 
 def mutated(data: bytes, kind: str, rng: Rng) -> bytes:
-    """Return a file with one to three mistakes, in its structure most of the time."""
+    """Return a file with one to three mistakes, most of them in its structure."""
     for _ in range(rng.randint(1, 3)):
         by_structure = rng.random() < 0.6
         try:
             data = STRUCTURED[kind](data, rng) if by_structure else _anyhow(data, kind, rng)
         except Exception:
-            data = _bytes(data, rng)  # an earlier mistake has destroyed its structure
+            data = _bytes(data, rng)  # an earlier mistake has destroyed the structure
     return data
 
 
@@ -67,7 +68,7 @@ def _anyhow(data: bytes, kind: str, rng: Rng) -> bytes:
 
 
 def _xml(data: bytes, rng: Rng) -> bytes:
-    """An element, an attribute or a text of a document changed."""
+    """Change an element, an attribute or a text of a document."""
     root = etree.fromstring(data, etree.XMLParser(resolve_entities=False))
     elements = [x for x in root.iter() if isinstance(x.tag, str)]
     some, other = rng.choice(elements), rng.choice(elements)
@@ -92,7 +93,7 @@ def _xml(data: bytes, rng: Rng) -> bytes:
 
 
 def _odd(text: str | None, rng: Rng) -> str:
-    """A text with another number, fewer or more numbers, or another text; no control signs."""
+    """Return a text with an odd, missing or additional number, or an odd text."""
     words = (text or "").split() or ["0"]
     k = rng.randrange(len(words))
     made = rng.choice(
@@ -108,7 +109,7 @@ def _odd(text: str | None, rng: Rng) -> str:
 
 
 def _toml(data: bytes, rng: Rng) -> bytes:
-    """A line `key = value` with another value or key, twice, or not there; a header likewise."""
+    """Change the value or key of a line `key = value`, or duplicate, remove or replace the line."""
     text = data.decode("utf-8")
     lines = list(ASSIGNED.finditer(text))
     if not lines:
@@ -132,7 +133,7 @@ def _toml(data: bytes, rng: Rng) -> bytes:
 
 
 def _json(data: bytes, rng: Rng) -> bytes:
-    """A value of a document replaced, removed or renamed."""
+    """Replace, remove or rename a value of a document."""
     whole = [json.loads(data)]
     places = list(_places(whole))
     holder, key = rng.choice(places)
@@ -154,7 +155,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _npz(data: bytes, rng: Rng) -> bytes:
-    """An array of an archive without some entries, of another type, or not there."""
+    """Change the shape, values or type of an array of an archive, or rename or remove the array."""
     with np.load(io.BytesIO(data)) as file:
         arrays: dict[str, Any] = dict(file)
     name = rng.choice(list(arrays))
@@ -182,7 +183,7 @@ def _npz(data: bytes, rng: Rng) -> bytes:
 
 
 def _text(data: bytes, rng: Rng) -> bytes:
-    """A word of a table replaced, removed or added."""
+    """Replace, remove or add a word of a table."""
     rows = data.decode("utf-8").split("\n")
     k = rng.randrange(len(rows))
     mark = "," if "," in rows[k] else " "
@@ -200,7 +201,7 @@ STRUCTURED: dict[str, Callable[[bytes, Rng], bytes]] = {
     "npz": _npz,
     "text": _text,
 }
-"""What changes a file of a kind by its structure."""
+"""Functions that change the structure of a file, by kind of file."""
 
 # Text and bytes ----------------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ def _number(text: str, rng: Rng) -> str:
 
 
 def _name(text: str, rng: Rng) -> str:
-    """Another word of the file, or an odd one."""
+    """Replace a word by another word of the file or an odd one."""
     words = WORD.findall(text) or ["a"]
     return _swapped(WORD, text, rng, rng.choice([*rng.choices(words, k=6), rng.choice(TEXTS)]))
 
@@ -229,7 +230,7 @@ def _value(text: str, rng: Rng) -> str:
 
 
 def _lines(text: str, rng: Rng) -> str:
-    """Lines left out, written twice, or in another place."""
+    """Remove, duplicate or move some lines."""
     lines = text.split("\n")
     i, count = rng.randrange(len(lines)), rng.randint(1, 6)
     piece, rest = lines[i : i + count], lines[:i] + lines[i + count :]
@@ -255,7 +256,7 @@ MISTAKES = (_number, _number, _name, _name, _value, _lines, _cut, _letters)
 
 
 def _bytes(data: bytes, rng: Rng) -> bytes:
-    """Other bytes, fewer bytes, or another encoding."""
+    """Change or remove some bytes, or change the encoding."""
     k = rng.randrange(len(data) + 1)
     act = rng.randrange(5)
     if act == 0:

@@ -1,12 +1,15 @@
-"""How many changes of the algorithms `verify` notices: one sign, index or term at a time.
+"""Measure how many small errors in the algorithms `verify` detects.
 
     python tests/mutation.py --count 200 --seed 1
     python tests/mutation.py --count 60 --shared
 
-Each mutant runs in a process of its own, on states that the true sources prepared. It is caught if
-a check finds other numbers, and survives if none does though some program is another. Those count.
-One that cannot run (an index that is not there) is told apart, since anybody would notice; so is
-one whose programs are all as before; and mutants are drawn until enough have counted.
+A mutant is a module with one changed sign, index or term. Each mutant runs in a separate process,
+on states that were computed by the original sources. A mutant is "caught" if a check finds wrong
+values. It has "survived" if all checks pass although at least one program differs from the
+original. It is "endless" if it exceeds the time limit. Only these three results count. Mutants
+that raise an error ("raised") are not counted, because anybody would notice the error. Mutants
+whose programs are all as before ("unchanged") are not counted either. Mutants are drawn until the
+requested number has been counted.
 """
 
 import argparse
@@ -31,11 +34,14 @@ from typing import Any, NamedTuple
 ROOT = Path(importlib.util.find_spec("chasles").origin).parent
 ALGORITHMS = ("algorithms",)
 SHARED = ("model/joints", "model/spaces.py")
-"""What all methods share, so that they cannot check each other there."""
+"""Modules that all methods share, so that the methods cannot check each other there."""
 
 PATIENCE = 10.0
-"""Times the work of the true sources, in processor time, after which a mutant is called endless: a
-busy machine makes none of them so. It counts, and not as caught."""
+"""Processor time after which a mutant is "endless", in multiples of that of the original sources.
+
+The factor is so large that a busy machine does not make a mutant endless. Endless mutants are
+counted as not caught.
+"""
 
 COUNTED = ("caught", "survived", "endless")
 
@@ -45,7 +51,7 @@ COUNTED = ("caught", "survived", "endless")
 
 @dataclass(frozen=True)
 class Mutant:
-    """A module with one change: of which of its nodes, to which of the things it may become."""
+    """A module with one change: the index of the changed node, and the index of its replacement."""
 
     path: Path
     place: int
@@ -53,13 +59,13 @@ class Mutant:
 
     @property
     def module(self) -> str:
-        """Its dotted name."""
+        """Dotted name of the module."""
         parts = self.path.relative_to(ROOT).with_suffix("").parts
         return ".".join(("chasles", *(p for p in parts if p != "__init__")))
 
     @property
     def source(self) -> str:
-        """The text of the changed module."""
+        """Source of the changed module."""
         tree = ast.parse(self.path.read_text())
         old, new = self._nodes(tree)
         _replace(tree, old, new)
@@ -76,7 +82,7 @@ class Mutant:
 
 
 def mutants(path: Path, function: str = "") -> Iterator[Mutant]:
-    """Every change of one sign, index or term in the functions of a file, or in one of them."""
+    """Yield all mutants of a file, or of one function: each changes one sign, index or term."""
     tree = ast.parse(path.read_text())
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     functions = [n for n in functions if function in ("", n.name)]
@@ -87,7 +93,7 @@ def mutants(path: Path, function: str = "") -> Iterator[Mutant]:
 
 
 def changed(node: ast.AST) -> Iterator[ast.AST]:
-    """What a node may become."""
+    """Yield the replacements of a node."""
     match node:
         case ast.BinOp(left, ast.Add(), right):
             yield ast.BinOp(left, ast.Sub(), right)
@@ -116,7 +122,7 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 SWAPPED = {"i": "p", "p": "i", "j": "i"}
-"""Indices that are mistaken for each other."""
+"""Indices that are easily confused, and their replacements."""
 
 
 def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
@@ -129,17 +135,17 @@ def _replace(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
 
 
 def shuffled(parts: tuple[str, ...], seed: int) -> list[Mutant]:
-    """All mutants of some folders and files, in random order."""
+    """Return all mutants of some folders and files, in random order."""
     paths = [p for part in parts for p in sorted([ROOT / part, *(ROOT / part).rglob("*.py")])]
     found = [m for path in paths if path.suffix == ".py" for m in mutants(path)]
     return random.Random(seed).sample(found, len(found))
 
 
-# What they are tried on ------------------------------------------------------------------------
+# States for the mutants ------------------------------------------------------------------------
 
 
 class State(NamedTuple):
-    """A robot's description and a state of it, made by the true sources."""
+    """Description and state of a robot, computed by the original sources."""
 
     source: Any
     mimic: bool
@@ -147,7 +153,7 @@ class State(NamedTuple):
 
 
 def prepared(count: int | None = None) -> bytes:
-    """States of built-in robots and random trees, small ones first, pickled: all, or so many."""
+    """Return pickled states of the first `count` robots, or of all; small robots come first."""
     import chasles
     from chasles.checks.trial import trial
     from chasles.mathematics.linear import Vector
@@ -161,7 +167,7 @@ def prepared(count: int | None = None) -> bytes:
         return 0.9 + 0.5 * t + 0.7 * t * t
 
     def bare(robot: chasles.Robot) -> chasles.Robot:
-        """Without rotors, for which some methods have no place; links' frames off their joints."""
+        """Return a robot without rotors, whose link frames differ from the joint frames."""
         frame = Transform.from_pose(matrix_from_rpy(0.3, -0.5, 0.8), Vector.of(0.11, -0.07, 0.05))
         source = robot.model.source
         joints = tuple(replace(j, armature=0.0, child_pose=frame) for j in source.joints)
@@ -194,11 +200,11 @@ def prepared(count: int | None = None) -> bytes:
 
 
 SMALL = 10
-"""So many of the robots are small enough to trace every method of every function for them."""
+"""Number of robots small enough that all methods of all functions can be traced for them."""
 
 
 def caught(states: bytes) -> str:
-    """Which check fails first, by its numbers ("caught") or by an error ("raised"); or nothing."""
+    """Return the first failed check as "caught: ..." or "raised: ...", or "" if all checks pass."""
     import chasles
     from chasles.checks.trial import Trial
     from chasles.checks.verify import checks, results
@@ -213,7 +219,7 @@ def caught(states: bytes) -> str:
 
 
 def digest(states: bytes) -> str:
-    """What names all programs of the algorithms for the smaller robots."""
+    """Return a hash of all programs of the algorithms for the smaller robots."""
     import chasles
     from chasles.algorithms import DERIVATIVES, METHODS
     from chasles.functions.programs import Derivative, program
@@ -247,13 +253,13 @@ def digest(states: bytes) -> str:
 
 
 class Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Gives the changed source in place of a module's own."""
+    """Import hook that replaces the source of one module by the changed source."""
 
     def __init__(self, mutant: Mutant) -> None:
         self.mutant = mutant
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The mutant's module is ours; all others are found as ever."""
+        """Return a spec for the changed module, and None for all others."""
         if name != self.mutant.module:
             return None
         package = self.mutant.path.name == "__init__.py"
@@ -265,23 +271,24 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return spec
 
     def get_source(self, name: str) -> str:
-        """The changed source."""
+        """Return the changed source."""
         return self.mutant.source
 
     def is_package(self, name: str) -> bool:
-        """Whether the module is a folder's."""
+        """Return True if the module is a package."""
         return self.mutant.path.name == "__init__.py"
 
 
 def verdict(mutant: Mutant | None, states: bytes, usual: str, limit: float = 0.0) -> str:
-    """In a process of its own: caught, raised, unchanged, survived or endless; of none, the digest.
+    """Try a mutant in a separate process; return "caught", "raised" or another verdict.
 
-    limit: seconds of processor time, 0 for as many as it takes.
+    The others are "unchanged", "survived" and "endless". If mutant is None, return the hash of the
+    original programs. `limit` is the maximum processor time in s; 0 means no limit.
     """
     read, write = os.pipe()
     child = os.fork()
     if not child:
-        signal.setitimer(signal.ITIMER_PROF, limit)  # ends the process
+        signal.setitimer(signal.ITIMER_PROF, limit)  # ends the process at the limit
         with os.fdopen(write, "w") as out:
             try:
                 out.write(_verdict(mutant, states, usual))
@@ -310,7 +317,7 @@ def _verdict(mutant: Mutant | None, states: bytes, usual: str) -> str:
 
 
 def tried(chosen: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Each mutant and what became of it."""
+    """Yield each mutant with its verdict."""
     states = prepared()
     usual = verdict(None, states, "")
     assert len(usual) == 64, f"the true sources are not as they should be: {usual}"
@@ -322,7 +329,7 @@ def tried(chosen: list[Mutant]) -> Iterator[tuple[Mutant, str]]:
 
 
 def main() -> None:
-    """Try mutants until enough have counted, and say how many were caught."""
+    """Try mutants until the requested number has been counted, and print how many were caught."""
     words = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     words.add_argument("--count", type=int, default=200, help="how many shall count")
     words.add_argument("--seed", type=int, default=1)

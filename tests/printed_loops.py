@@ -1,6 +1,6 @@
-"""A plane four-bar with tilted axes, printed with few digits in every format that has loops.
+"""A planar four-bar with tilted axes, written with few digits in every format that has loops.
 
-Its motion without tilt is known in closed form, which shares nothing with the library.
+The motion without tilt is known in closed form, computed here independently of the library.
 """
 
 import re
@@ -23,15 +23,15 @@ Joint = TypeVar("Joint", bound=JointData)
 GROUND, CRANK, COUPLER, ROCKER = 0.4, 0.1, 0.35, 0.3
 MASSES = {"crank": 0.2, "coupler": 0.5, "rocker": 0.4}
 GYRATION = 0.02
-"""Each bar's moment of inertia is its mass times the square of this, about any axis."""
+"""Radius of gyration of each bar about any axis through its center, in m."""
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 START = 0.7
-"""The crank's angle from the ground where all coordinates are zero."""
+"""Angle of the crank from the ground, in rad, at which all coordinates are zero."""
 
 
 def _plane() -> np.ndarray:
-    """Axes of the plane and its normal, in no special direction: columns of (3, 3)."""
+    """Return two axes of the plane and its normal as columns (3, 3), with arbitrary directions."""
     rng = np.random.default_rng(7)
     Q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     return np.asarray(Q * np.linalg.det(Q))
@@ -44,7 +44,7 @@ PLANE = _plane()
 
 
 def angles(theta: float) -> np.ndarray:
-    """The angles of crank, coupler and rocker from the ground, on one branch."""
+    """Return the angles of crank, coupler and rocker from the ground, on one branch."""
     b = CRANK * np.exp(1j * theta)
     d = GROUND - b
     reach, toward = abs(d), np.angle(d)
@@ -55,14 +55,14 @@ def angles(theta: float) -> np.ndarray:
 
 
 def coordinates(y: float) -> np.ndarray:
-    """q = (crank, coupler, rocker) where the crank has turned by y from the start."""
+    """Return q = (crank, coupler, rocker) after the crank has turned by y from the start."""
     change = np.unwrap(np.stack([angles(START), angles(START + y)]), axis=0)
     crank, coupler, rocker = change[1] - change[0]
     return np.array([crank, coupler - crank, rocker])
 
 
 def centers(y: float) -> np.ndarray:
-    """The centres of the three bars, in the world: (3, 3)."""
+    """Return the centers of the three bars in the world frame, (3, 3)."""
     crank, coupler, rocker = np.exp(1j * angles(START + y))
     b = CRANK * crank
     points = (0.5 * b, b + 0.5 * COUPLER * coupler, GROUND + 0.5 * ROCKER * rocker)
@@ -70,7 +70,7 @@ def centers(y: float) -> np.ndarray:
 
 
 def inertia(y: float, h: float = 1e-4) -> float:
-    """J of the kinetic energy J yd^2 / 2, by differences of the closed form."""
+    """Return J of the kinetic energy J yd^2 / 2, by finite differences of the closed form."""
     m = np.array(list(MASSES.values()))
     steps = (-2, -1, 1, 2)
     factors = np.array([1.0, -8.0, 8.0, -1.0]) / (12.0 * h)
@@ -82,12 +82,12 @@ def inertia(y: float, h: float = 1e-4) -> float:
 
 
 def potential(y: float) -> float:
-    """The potential energy."""
+    """Return the potential energy in J."""
     return float(-np.array(list(MASSES.values())) @ (centers(y) @ GRAVITY))
 
 
 def acceleration(y: float, yd: float, tau: float, h: float = 1e-3) -> float:
-    """ydd under a torque at the crank, by Lagrange's equation."""
+    """Return ydd for a torque at the crank, from Lagrange's equation."""
     steps, factors = (-2, -1, 1, 2), np.array([1.0, -8.0, 8.0, -1.0]) / (12.0 * h)
     dJ, dV = (
         sum(f * of(y + k * h) for f, k in zip(factors, steps, strict=True))
@@ -101,16 +101,16 @@ def acceleration(y: float, yd: float, tau: float, h: float = 1e-3) -> float:
 
 @dataclass(frozen=True)
 class FourBar:
-    """Numbers of a four-bar: tilt of its axes, digits of its file."""
+    """Parameters of a four-bar: tilt of its axes (rad) and number of digits in its file."""
 
     tilt: float
     digits: int = 17
     longer: float = 0.0
-    """Added to the rocker's length alone, in m."""
+    """Length added to the rocker, but not to the other bars, in m."""
 
     @property
     def axes(self) -> np.ndarray:
-        """Of crank, coupler, rocker and pin: (4, 3)."""
+        """Axes of crank, coupler, rocker and pin, (4, 3)."""
         rng = np.random.default_rng(3)
         lean = rng.normal(size=(4, 2))
         lean /= np.linalg.norm(lean, axis=1, keepdims=True)
@@ -118,7 +118,7 @@ class FourBar:
 
     @property
     def points(self) -> np.ndarray:
-        """The four pins, A and D on the ground: (4, 3)."""
+        """Positions of the four pins A, B, C and D, (4, 3); A and D are on the ground."""
         crank, coupler, _ = np.exp(1j * angles(START))
         b = CRANK * crank
         points = (0.0, b, b + COUPLER * coupler, GROUND)
@@ -129,7 +129,11 @@ class FourBar:
 
 
 def mjcf(bar: FourBar, kind: str) -> str:
-    """kind: "connect" (one point), "axis" (two points, of sites), or "weld" of a pin's body."""
+    """Return an MJCF file.
+
+    kind "connect" closes the loop by one point and "axis" by two points, given by sites. "weld"
+    welds the coupler to a massless body that is pinned to the rocker.
+    """
     (a, b, c, d), axes, w = bar.points, bar.axes, bar.word
     far = 0.1 * axes[3]
     out = (c - d) * (1.0 + bar.longer / ROCKER)
@@ -164,7 +168,10 @@ def mjcf(bar: FourBar, kind: str) -> str:
 
 
 def sdf(bar: FourBar) -> str:
-    """Links at their pins, all frames parallel to the world's; the pin is a joint too many."""
+    """Return an SDF file; a fourth revolute joint, the pin, closes the loop.
+
+    The origin of each link is at its first pin, and all frames are parallel to the world frame.
+    """
     (a, b, c, d), axes, w = bar.points, bar.axes, bar.word
     ends = {"crank": (a, b), "coupler": (b, c), "rocker": (d, c)}
     text = ""
@@ -191,7 +198,7 @@ def sdf(bar: FourBar) -> str:
 
 
 def toml(bar: FourBar) -> str:
-    """The pin is a revolute loop joint, whose two frames lie on coupler and rocker."""
+    """Return a TOML file; the pin is a revolute loop joint with frames on coupler and rocker."""
     (a, b, c, d), axes = bar.points, bar.axes
     out = (c - d) * (1.0 + bar.longer / ROCKER)
 
@@ -219,11 +226,11 @@ FORMATS = {
     "bar.sdf": sdf,
     "bar.toml": toml,
 }
-"""The text of each file, by its name."""
+"""Functions that return the content of a file, by file name."""
 
 
 def load(folder: Path, bar: FourBar, file: str, **options: object) -> chasles.Robot:
-    """Write one file, and read it."""
+    """Write and load a file."""
     path = folder / file
     path.write_text(FORMATS[file](bar))
     robot: chasles.Robot = chasles.load(path, **options)  # type: ignore[arg-type]
@@ -231,14 +238,14 @@ def load(folder: Path, bar: FourBar, file: str, **options: object) -> chasles.Ro
 
 
 def rounded(text: str, digits: int) -> str:
-    """A file with every decimal number printed with this many significant digits."""
-    head, mark, body = text.rpartition("?>")  # of XML, which begins with its version
+    """Return a file with all decimal numbers rounded to `digits` significant digits."""
+    head, mark, body = text.rpartition("?>")  # leave the version in the XML declaration
     pattern = r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])"
     return head + mark + re.sub(pattern, lambda found: f"{float(found.group()):.{digits}g}", body)
 
 
 def shaken(source: Description, size: float, seed: int = 0) -> chasles.Robot:
-    """A mechanism whose joints are turned by angles and moved by lengths (m) of a size."""
+    """Return a mechanism with joints displaced at random by at most `size`, in rad and m."""
     rng = np.random.default_rng(seed)
 
     def moved(joint: Joint) -> Joint:

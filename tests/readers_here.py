@@ -1,4 +1,7 @@
-"""Readers that have a process of their own, run in this one: a hundred times as many files."""
+"""Run readers in this process instead of a separate one.
+
+Tests can then read a hundred times as many files in the same time.
+"""
 
 import json
 import os
@@ -11,18 +14,20 @@ from chasles.formats import mjcf_source, xacro, xacro_child
 
 
 class Here:
-    """The tool of a format. program: the module whose `answer` runs it. name: as messages have it.
+    """Replacement of `chasles.formats.walled.Tool` that runs in this process.
 
-    Errors that would end the process behind the wall come through.
+    program is the module whose function `answer` runs the reader; name is the reader's name in
+    messages. Errors other than ValueError are raised here; in a separate process, they would only
+    end that process.
     """
 
     def __init__(self, program: Any, name: str) -> None:
         self.program, self.name = program, name
 
     def ask(self, file: str, *arguments: str) -> dict[str, Any]:
-        """The answer about a file, by way of JSON as from another process."""
+        """Return the result for a file, converted to JSON and back as between processes."""
         file = os.path.abspath(file)
-        with TemporaryDirectory() as folder, chdir(folder):  # MuJoCo writes a log
+        with TemporaryDirectory() as folder, chdir(folder):  # receives MuJoCo's log
             try:
                 found = dict(self.program.answer(file, *arguments))
             except ValueError as error:
@@ -31,7 +36,7 @@ class Here:
 
 
 def readers_here(*, mujoco: bool = False) -> AbstractContextManager[Any]:
-    """Run xacro, and MuJoCo's compiler if asked for, in this process."""
+    """Run xacro in this process, and MuJoCo's compiler too if requested."""
     within = ExitStack()
     within.enter_context(mock.patch.object(xacro, "XACRO", Here(xacro_child, "xacro")))
     if mujoco:

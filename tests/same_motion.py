@@ -1,4 +1,4 @@
-"""Whether two robots are one mechanism, when the joints of one may be in another order."""
+"""Compare two robots that may have their joints in different orders."""
 
 from collections.abc import Callable
 
@@ -18,10 +18,12 @@ def in_coordinates_of(
     q: np.ndarray,
     called: Callable[[str], str] = str,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """q of a robot in the coordinates of another, and which velocity of the one each of its is.
+    """Return q of `robot` in the coordinates of `again`, and the order of the velocities.
 
-    By the names of joints; one with several freedoms may be as many joints there. A free joint of
-    the other may have its zero at the world's origin. called: the other's names of joints.
+    Entry k of the order is the index in `robot` of velocity k of `again`. Joints are matched by
+    name; a joint with several degrees of freedom may correspond to several joints in `again`. The
+    pose of a free joint of `again` may be relative to the world's origin. `called` converts names
+    of joints of `robot` to those of `again`.
     """
     there, order = np.full(again.nq, np.nan), np.zeros(again.nv, dtype=int)
     assert (again.nq, again.nv) == (robot.nq, robot.nv)
@@ -46,7 +48,7 @@ def _position(
     name: str,
     called: Callable[[str], str],
 ) -> ArrayLike:
-    """The coordinates of a joint, of a free one those that it has in the other robot."""
+    """Return the coordinates of a joint; those of a free joint are converted to the other robot."""
     joint, other = robot.joint(name), again.joint(called(name))
     mine = q[robot.position_slice(name)]
     if joint.kind != "free" or (joint.pose, joint.parent) == (other.pose, other.parent):
@@ -59,7 +61,10 @@ def _position(
 
 
 def differences(robot: chasles.Robot, again: chasles.Robot, seed: int = 0) -> dict[str, float]:
-    """Relative, at a random state: of M, joint forces with damping, frames, loops and couplings."""
+    """Return relative differences of two robots at a random state.
+
+    The mass matrix, inverse dynamics with damping, frames, loops and couplings are compared.
+    """
     q, qd, qdd = state(robot, seed)
     p, order = in_coordinates_of(again, robot, q)
     M = direct(robot.model, "mass_matrix", q)[np.ix_(order, order)]
@@ -81,7 +86,7 @@ def differences(robot: chasles.Robot, again: chasles.Robot, seed: int = 0) -> di
         residual = direct(robot.model, "loop_residual", q)
         other = direct(again.model, "loop_matrix", p)
         left = direct(again.model, "loop_residual", p)
-        # Whatever axes the equations of a loop are along, their squares and products are the same.
+        # The axes of the equations of a loop may differ, but these squares and products do not.
         found["loop matrix"] = relative(other.T @ other, K.T @ K)
         found["loop residual"] = relative(other.T @ left, K.T @ residual)
         found["loop gap"] = relative(left @ left, residual @ residual)
@@ -89,7 +94,7 @@ def differences(robot: chasles.Robot, again: chasles.Robot, seed: int = 0) -> di
 
 
 def assert_same_motion(robot: chasles.Robot, again: chasles.Robot, tolerance: float) -> None:
-    """At two random states."""
+    """Assert that two robots agree at two random states."""
     for seed in range(2):
         found = differences(robot, again, seed)
         wrong = {what: error for what, error in found.items() if not error <= tolerance}

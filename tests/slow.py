@@ -1,14 +1,19 @@
-"""Which tests are slow: `slow.txt`, whose rows name a test by its file's name and its own.
+"""Table of slow tests, `slow.txt`.
 
-A row with parameters names one case, one without all of them; a file alone, all its tests (where a
-fixture is slow, which any of them would make); a row that ends in " 1/8", all but every eighth of a
-test's cases, so that a long list is fast to try and slow to exhaust. `pytest` leaves slow tests
-out; `pytest -m slow` runs them, `pytest -m ""` all. `python tests/slow.py LOG SECONDS` writes the
-rows of single tests again, from the output of `pytest -m "" --durations=0`.
+`pytest` skips slow tests, `pytest -m slow` runs only them, and `pytest -m ""` runs all tests. A row
+of the table has one of these forms:
 
-The workers of pytest-xdist take whole files, in the order of `ranks`: those that take longest come
-first, so that none of them runs alone at the end. A test with a row of its own takes about as long
-as a hundred others.
+- `FILE::TEST[PARAMETERS]`: one case of a test is slow.
+- `FILE::TEST`: all cases of a test are slow.
+- `FILE`: all tests of a file are slow, because any of them would run a slow fixture.
+- `FILE::TEST 1/8`: only every eighth case of a test is not slow.
+
+After `pytest -m "" --durations=0 > LOG`, `python tests/slow.py LOG SECONDS` rewrites the rows of
+tests that took at least SECONDS, and keeps the rows that end in a share such as 1/8.
+
+The workers of pytest-xdist take whole files, in the order of `ranks`. The longest files come
+first, so that none of them runs alone at the end. A test with its own row is assumed to take as
+long as a hundred others.
 """
 
 import re
@@ -43,27 +48,27 @@ FIRST = (
     "test_scenes.py",
     "test_libraries.py",
 )
-"""Files whose few tests take long."""
+"""Files that take long although they have few tests."""
 
 LONG = 100
-"""Work of a test with a row of its own, beside that of another test."""
+"""Work of a test with its own row, relative to other tests."""
 
 
 @cache
 def rows() -> dict[str, int]:
-    """The table: how many cases of a test are one that is not slow; 0 where all are slow."""
+    """Return the table: n if every n-th case of a test is not slow, 0 if all cases are slow."""
     pairs = (line.partition(" 1/") for line in TABLE.read_text("utf-8").splitlines())
     return {name: int(share or 0) for name, _, share in pairs}
 
 
 @cache
 def files() -> frozenset[str]:
-    """The names of all files in the table."""
+    """Return the names of all files in the table."""
     return frozenset(name.partition("::")[0] for name in rows())
 
 
 def marked(tests: Iterable[tuple[str, str]]) -> Iterator[bool]:
-    """Whether each of the tests (file's name, test's name with parameters) is slow."""
+    """Yield True for each slow test; a test is (file name, test name with parameters)."""
     seen: Counter[str] = Counter()
     for file, test in tests:
         function = f"{file}::{test.partition('[')[0]}"
@@ -81,7 +86,7 @@ def left_out(file: str, expression: str) -> bool:
 
 
 def ranks(tests: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int, str]]:
-    """Return the place of each file, from the tests that run: `FIRST`, then much work first."""
+    """Return the rank of each file with selected tests: `FIRST`, then by decreasing work."""
     work: Counter[str] = Counter()
     for file, test in tests:
         names = f"{file}::{test}", f"{file}::{test.partition('[')[0]}"
@@ -91,7 +96,7 @@ def ranks(tests: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int, str]]:
 
 
 def measured(log: str, least: float) -> list[str]:
-    """Rows for what took long: a file where a fixture did, which any of its tests would make."""
+    """Return rows for tests of at least `least` seconds; slow fixtures make their files slow."""
     found = set()
     for line in log.splitlines():
         match = ROW.fullmatch(line.strip())

@@ -1,4 +1,4 @@
-"""What several test files need: comparing, running a function by any backend, sample robots."""
+"""Helpers for several test files: comparisons, calls on any backend, sample robots."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
@@ -22,22 +22,24 @@ EPS = float(np.finfo(float).eps)
 TARGETS = tuple(name for name in BACKENDS if BACKENDS[name].device == "cpu")
 
 CUBIC = {m.name for rows in FUNCTIONS.values() for m in rows if m.steep}
-"""Methods that take the third power of the number of freedoms, or more: for arms and small trees,
-on which `test_closed_form.py` has them."""
+"""Methods whose work grows with the third or a higher power of the number of degrees of freedom.
+
+Use them for arms and small trees, as in `test_closed_form.py`.
+"""
 
 
 def gpus() -> int:
-    """How many GPUs CuPy can use; 0 where it is not installed."""
+    """Return the number of GPUs that CuPy can use, or 0 if CuPy is not installed."""
     try:
         import cupy
 
         return int(cupy.cuda.runtime.getDeviceCount())
-    except (ImportError, RuntimeError):  # CuPy's errors of the driver are of the latter
+    except (ImportError, RuntimeError):  # CuPy raises RuntimeError for errors of the driver
         return 0
 
 
 def relative(actual: ArrayLike, expected: ArrayLike, scale: float = 0.0) -> float:
-    """The largest difference beside the largest entry expected (or beside `scale`, if larger)."""
+    """Return the largest difference relative to max |expected|, or to `scale` if larger."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
     assert a.shape == b.shape, f"shapes {a.shape} and {b.shape}"
     if a.size == 0 or np.array_equal(a, b):
@@ -48,7 +50,7 @@ def relative(actual: ArrayLike, expected: ArrayLike, scale: float = 0.0) -> floa
 
 
 def close(actual: ArrayLike, expected: ArrayLike, tolerance: float, scale: float = 0.0) -> None:
-    """Assert that two arrays agree to a relative tolerance, norm-wise."""
+    """Assert that two arrays agree within a tolerance relative to the largest expected entry."""
     error = relative(actual, expected, scale)
     assert error <= tolerance, f"relative error {error:.2e} exceeds {tolerance:.0e}"
 
@@ -61,10 +63,11 @@ def direct(
     f_ext: Mapping[str, ArrayLike] | None = None,
     **options: Any,
 ) -> Any:
-    """A function's algorithm run on plain floats: no tracing, no simplification, no compiler.
+    """Run the algorithm of a function on plain floats, without tracing, simplifying or compiling.
 
-    method: the first of the function's table unless named. f_ext: six numbers a frame, along the
-    frame's own axes and about its own origin. Damping and friction are the model's own.
+    The default method is the first in the function's table. f_ext contains a wrench of six values
+    per frame, along the frame's axes and about its origin. Damping and friction are those of the
+    model.
     """
     forces = {WrenchKey(name, axes="frame"): wrench for name, wrench in (f_ext or {}).items()}
     found = evaluate(model, function, arrays, method=method, f_ext=forces, **options)
@@ -72,7 +75,7 @@ def direct(
 
 
 def turned_rotors(robot: chasles.Robot, qd: np.ndarray) -> np.ndarray:
-    """a w x v: forces that turn rotors of free and planar joints with the axes of their bodies."""
+    """Return a w x v: forces on rotors of free and planar joints that turn with their bodies."""
     forces = np.zeros_like(qd)
     for name in robot.joints:
         data, where = robot.joint(name), robot.velocity_slice(name)
@@ -87,16 +90,13 @@ def turned_rotors(robot: chasles.Robot, qd: np.ndarray) -> np.ndarray:
 
 
 def ways(robot: chasles.Robot, function: str, *, smooth: bool = False) -> list[str]:
-    """The methods of a function that a robot can have, whatever its mimic joints.
-
-    smooth: only those that have derivatives.
-    """
+    """Return the methods of a function that support a robot; smooth: with derivatives only."""
     able = [m for m in FUNCTIONS[function] if m.needs is None or not m.needs(robot.model, {})]
     return [m.name for m in able if m.smooth or not smooth]
 
 
 class Floats:
-    """A robot's functions on plain floats, without damping: `Floats(robot).mass_matrix(q)`."""
+    """Functions of a robot on plain floats without damping: `Floats(robot).mass_matrix(q)`."""
 
     def __init__(self, robot: chasles.Robot) -> None:
         self._model = robot.model.frictionless()
@@ -109,7 +109,10 @@ Evaluate = Callable[..., Any]
 
 
 def runner(robot: chasles.Robot, backend: str) -> Evaluate:
-    """`run(function, *arrays, **options)` for one robot by one backend; f_ext by frame."""
+    """Return `run(function, *arrays, **options)`, which calls a robot's functions on a backend.
+
+    Its option f_ext maps names of frames to wrenches.
+    """
 
     def run(function: str, *arrays: ArrayLike, f_ext: Any = None, **options: Any) -> Any:
         compiled = chasles.compile(robot, function, backend=backend, f_ext=f_ext, **options)
@@ -122,14 +125,14 @@ def runner(robot: chasles.Robot, backend: str) -> Evaluate:
 
 @cache
 def tree(n: int, seed: int, **options: bool) -> chasles.Robot:
-    """A random tree, built once for a test process."""
+    """Return a random tree, built once per process."""
     return random_tree(n, seed, **options)
 
 
 def state(
     robot: chasles.Robot, seed: int, size: int | tuple[int, ...] = ()
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A random position, velocity, and acceleration (or joint force)."""
+    """Return a random position, velocity, and acceleration (or joint torque)."""
     rng = np.random.default_rng(seed)
     shape = (size,) if isinstance(size, int) else size
     q = robot.random(rng, size=size)
@@ -137,10 +140,10 @@ def state(
 
 
 class raises:
-    """Assert that the error with a code is raised, and that its text has some names or numbers.
+    """Assert that an error with a given code is raised and that its message contains some texts.
 
-    expected: the code, or several with "|" between them; after a space it may have a name, too.
-    kind: a class that the error is of.
+    `expected` is a code, or several codes separated by "|"; after a space, it may contain a text
+    for the message. `names` are further texts, and `kind` is the expected class of the error.
     """
 
     def __init__(self, expected: str, *names: object, kind: type[Exception] = ChaslesError) -> None:
@@ -162,7 +165,7 @@ class raises:
 
 
 def pairwise(*choices: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Combinations of choices in which any two values of two of them meet, far fewer than all."""
+    """Return combinations of choices in which every pair of values of two choices occurs."""
     every = [list(choice) for choice in choices]
     rows = {row: set(combinations(enumerate(row), 2)) for row in product(*map(_places, every))}
     wanted, found = set().union(*rows.values()), []

@@ -1,6 +1,6 @@
-"""docs/adding.md adds a joint, a format, an algorithm and a backend by one row each.
+"""docs/adding.md adds a joint, a format, an algorithm and a backend by one table row each.
 
-And no file of the package decides by the name of one.
+No file of the package makes decisions by the name of a joint type or a backend.
 """
 
 import ast
@@ -27,14 +27,17 @@ ADDED = {"joints": "wood_screw", "formats": "discs", "backends": "exact"}
 
 
 def digest() -> str:
-    """Of all sources of the package."""
+    """Return a hash of all sources of the package."""
     files = sorted(SOURCE.rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 @pytest.fixture
 def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, object]]:
-    """The names of the page after all of it but its last block, which takes the rows out again."""
+    """Run all blocks of the page but the last, and yield the page's variables.
+
+    The last block removes the rows again; it runs after the test.
+    """
     monkeypatch.chdir(tmp_path)
     *shown, last = blocks(PAGE.read_text("utf-8"))
     assert last.kind == "python"
@@ -67,8 +70,10 @@ def test_one_row_each(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.usefixtures("added")
 def test_together(tmp_path: Path) -> None:
-    """A file of the new format with the new joint, the new algorithm by the new backend, against
-    closed forms and the default method in machine code."""
+    """The new joint, format, algorithm and backend work together.
+
+    Results agree with closed forms and with the default method in machine code.
+    """
     numbers = [(0.1, 1.5, 0.02), (0.3, 0.5, 0.01), (-0.2, 0.7, 0.03)]
     pitch, mass, moment = np.array(numbers).T
     file = tmp_path / "three.discs"
@@ -88,7 +93,7 @@ def test_together(tmp_path: Path) -> None:
     qdd = np.random.default_rng(6).normal(size=(10, 3))
     tau = robot.inverse_dynamics(q, qd, qdd)
     np.testing.assert_allclose(robot.forward_dynamics(q, qd, tau), qdd, rtol=1e-9, atol=1e-10)
-    chasles.save(robot, tmp_path / "three.toml")  # a format that has every type of the table
+    chasles.save(robot, tmp_path / "three.toml")  # a format with every joint type of the table
     assert chasles.verify(robot).ok
 
 
@@ -114,19 +119,20 @@ WORDS = {
     "identification/calibration.py": "the types with a constant screw; offsets of others are kept",
     "numeric/handles.py": "the two types that its chains may have; others are refused",
 }
-"""Files where such a word is no joint type to decide by, and why."""
+"""Files in which the name of a joint type means something else, with the meaning."""
 
 
 def constants(node: ast.AST, names: set[str]) -> set[ast.Constant]:
-    """Those names among the strings of a tree."""
+    """Return the string constants of a tree that are among the names."""
     found = (each for each in ast.walk(node) if isinstance(each, ast.Constant))
     return {each for each in found if isinstance(each.value, str) and each.value in names}
 
 
 def decisions(path: Path, names: set[str], *, tables: bool) -> Iterator[str]:
-    """Names that are compared with; tables: also all others that are not given to a call.
+    """Yield places where strings are compared with names.
 
-    A default value is data as well, as is what a call is given.
+    With `tables`, also yield all other uses of the names. Arguments of calls and default values
+    are not decisions and are left out.
     """
     tree = ast.parse(path.read_text("utf-8"))
     found: set[ast.Constant] = constants(tree, names) if tables else set()
@@ -144,7 +150,7 @@ def decisions(path: Path, names: set[str], *, tables: bool) -> Iterator[str]:
 
 
 def test_no_decision_by_the_name_of_a_joint_type() -> None:
-    """They are made by traits (`chasles.model.joints.contract`)."""
+    """Decisions about joints use traits (`chasles.model.joints.contract`)."""
     files = [path for path in SOURCE.rglob("*.py") if "joints" not in path.parts]
     found = [each for path in files for each in decisions(path, set(JOINTS), tables=True)]
     assert not [each for each in found if each.partition(":")[0] not in WORDS]
@@ -157,11 +163,11 @@ DEVICES = {
     "functions/devices.py": "the name of a device, which a report gives",
     "functions/libraries/torch.py": "PyTorch's names of devices",
 }
-"""Files that compare with such a word, which is no backend there."""
+"""Files that compare with such a word where it is not the name of a backend."""
 
 
 def test_no_decision_by_the_name_of_a_backend() -> None:
-    """They are made by fields of its row (`chasles.backends.Backend`)."""
+    """Files in which the name of a backend means something else, with the meaning."""
     files = [path for path in SOURCE.rglob("*.py") if "backends" not in path.parts]
     found = [each for path in files for each in decisions(path, set(BACKENDS), tables=False)]
     assert not [each for each in found if each.partition(":")[0] not in DEVICES]

@@ -1,4 +1,4 @@
-"""Imports point down the layers, no row of a table is forgotten, what is public is explained."""
+"""Check layers of imports, completeness of tables, and documentation of public names."""
 
 import ast
 import inspect
@@ -39,7 +39,7 @@ ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
 ONLY = {"expr": ("errors",), "backends": ("expr", "errors", "writing")}
-"""Units that see less of chasles than everything below them."""
+"""Units that may import fewer units than all those below them."""
 
 LOADERS = (
     "__init__.py",
@@ -49,23 +49,23 @@ LOADERS = (
     "functions/doors.py",
     "lint/__init__.py",
 )
-"""Files that hold a table of modules and load its rows on use; nobody else loads by name."""
+"""Files with a table of modules that are loaded on use; other files do not load modules by name."""
 
 OPTIONAL = ("solvers.py",)
-"""Files that load other packages by a name that is given, if they are installed."""
+"""Files that load optional packages by a variable name."""
 
 
 PARTS = ("src", "tests", "benchmarks", "examples", "docs", "fuzz")
 
 
 def name(path: Path) -> str:
-    """A file as a test's name."""
+    """Return the name of a test case for a file."""
     return path.relative_to(ROOT).as_posix()
 
 
 @cache
 def nodes(path: Path) -> list[Any]:
-    """All of a file's syntax, the module first."""
+    """Return all syntax nodes of a file, the module first."""
     return [*ast.walk(ast.parse(path.read_text()))]
 
 
@@ -81,9 +81,10 @@ def test_there_are_ten_ranks_at_most() -> None:
 
 
 def test_imports_point_down() -> None:
-    """Annotations alone may name a leaf above, whose entry point the file calls.
+    """Imports point to lower layers.
 
-    The package itself names everything public for editors: its table loads it on use.
+    Imports for annotations may also name a higher leaf whose entry point the file calls. The
+    package itself names everything public for editors, but loads it only on use.
     """
     for path in MODULES:
         here = unit(path, ROOT)
@@ -99,9 +100,10 @@ def test_imports_point_down() -> None:
 
 
 def test_only_tables_load_modules_by_name() -> None:
-    """`import_module("chasles.view")` would be an import that the test above does not see.
+    """Only files with tables load modules of chasles by name.
 
-    Names of other packages may be loaded where they are used, if they are written out there.
+    `import_module("chasles.view")` is an import that the test above does not detect. Names of
+    other packages may be loaded where they are used if they are string literals.
     """
     for path in (p for p in MODULES if name(p) not in LOADERS):
         for node in nodes(path):
@@ -117,7 +119,7 @@ def test_only_tables_load_modules_by_name() -> None:
 
 
 def test_entry_points_are_of_leaves() -> None:
-    """Each is there, and its leaf is above the robot, which reaches it."""
+    """Each entry point exists, and its leaf is in a layer above the robot, which calls it."""
     for key, place in ENTRY_POINTS.items():
         module = place.partition(":")[0]
         assert target(module) in LEAVES, key
@@ -134,7 +136,7 @@ def test_the_algebra_needs_the_standard_library_only(path: Path) -> None:
 
 
 def test_chasles_is_imported_at_the_top() -> None:
-    """An import of chasles inside a function would hide a cycle; only commands load on use."""
+    """An import of chasles inside a function would hide a cycle; only commands import on use."""
     for path in (p for p in MODULES if unit(p, ROOT) != "cli"):
         for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -146,7 +148,7 @@ def test_chasles_is_imported_at_the_top() -> None:
 
 
 def test_what_is_imported_is_asked_for_by_name() -> None:
-    """By every file of the project: what comes along with another package may go as it came."""
+    """Every imported package is named in pyproject.toml, or a package that provides it is."""
     project = Path(__file__).parents[1]
     asked = tomllib.loads((project / "pyproject.toml").read_text())["project"]
     rows = [asked["dependencies"], *asked["optional-dependencies"].values()]
@@ -160,7 +162,7 @@ def test_what_is_imported_is_asked_for_by_name() -> None:
 
 
 def test_the_picture_of_imports_is_true() -> None:
-    """After a change: `python docs/building/graph.py`."""
+    """The picture is current. After a change, run `python docs/building/graph.py`."""
     text = graph.PAGE.read_text("utf-8")
     assert graph.page(text) == text
     assert "<!-- imports -->" in text
@@ -168,7 +170,7 @@ def test_the_picture_of_imports_is_true() -> None:
 
 
 def test_the_walks_of_three_calls_are_true() -> None:
-    """After a change: `python docs/building/walks.py`."""
+    """The call traces are current. After a change, run `python docs/building/walks.py`."""
     text = walks.PAGE.read_text("utf-8")
     assert "<!-- walks -->" in text
     assert walks.page(text) == text
@@ -179,7 +181,7 @@ def test_the_walks_of_three_calls_are_true() -> None:
 
 
 def python(code: str) -> str:
-    """What a new process prints."""
+    """Run code in a new process and return its output."""
     command = [sys.executable, "-W", "error", "-c", code]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -207,7 +209,7 @@ def test_loading_a_robot_loads_nothing_that_is_not_needed() -> None:
 
 
 def test_public_names_stand_in_the_table_and_for_editors() -> None:
-    """`__all__`, PUBLIC and the imports for type checkers say the same."""
+    """`__all__`, `PUBLIC` and the imports for type checkers contain the same names."""
     _, typing = parsed(ROOT / "__init__.py")
     rows = [node for node in typing.body if isinstance(node, ast.ImportFrom)]
     shown = {alias.name: str(node.module) for node in rows for alias in node.names}
@@ -224,7 +226,7 @@ def test_dir_lists_names_and_modules() -> None:
 
 
 def test_functions_keep_their_names_when_folders_are_imported(tmp_path: Path) -> None:
-    """`import chasles.lint.checks` would put the folder in the place of the function `lint`."""
+    """`import chasles.lint.checks` must not replace the function `chasles.lint` by the folder."""
     file = tmp_path / "one.urdf"
     file.write_text("<robot name='one'><link name='a'/><link name='b'/></robot>")
     folders = ", ".join(set(chasles.PUBLIC.values()) | {"chasles.lint.checks"})
@@ -239,11 +241,11 @@ def test_functions_keep_their_names_when_folders_are_imported(tmp_path: Path) ->
 # One contract -----------------------------------------------------------------------------------
 
 KNOWING = ("model", "algorithms", "functions", "mechanisms")
-"""Units that may ask whether a model has loops or depends on time."""
+"""Units that may query whether a model has loops or depends on time."""
 
 
 def test_only_the_contract_asks_about_loops_and_time() -> None:
-    """Everything above asks the mechanism, whose answer for a tree needs no special case."""
+    """All higher layers use the mechanism, which handles trees without special cases."""
     for path in (p for p in MODULES if unit(p, ROOT) not in KNOWING):
         asked = [
             f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
@@ -254,7 +256,7 @@ def test_only_the_contract_asks_about_loops_and_time() -> None:
 
 
 def defined(folder: Path) -> set[str]:
-    """All names that the files of a folder define, as functions, classes or attributes."""
+    """Return all names of functions, classes and attributes that the files of a folder define."""
     found = set()
     for path in folder.glob("*.py"):
         for node in nodes(path):
@@ -266,10 +268,10 @@ def defined(folder: Path) -> set[str]:
 
 
 FOREIGN = ("etree", "torch", "core", "sys", "os", "xacro", "substitution_args")
-"""Other packages, whose private names are theirs."""
+"""Other packages, whose private names are not checked."""
 
 TUPLES = ("_asdict", "_fields", "_make", "_replace")
-"""What a NamedTuple has for everybody."""
+"""Methods and fields of every NamedTuple."""
 
 
 @pytest.mark.parametrize("folder", sorted({p.parent for p in MODULES}), ids=name)
@@ -286,7 +288,7 @@ def test_private_attributes_stay_in_their_folder(folder: Path) -> None:
 
 
 def test_methods_of_the_robot_are_up_to_date() -> None:
-    """Written from their table: `python docs/building/robot_functions.py` writes them again."""
+    """The methods are current. After a change, run `python docs/building/robot_functions.py`."""
     assert robot_functions.MADE.read_text("utf-8") == robot_functions.written()
 
 
@@ -306,10 +308,10 @@ def test_every_operation_has_a_spelling() -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_function_is_a_method_of_the_robot(function: str) -> None:
-    """With the algorithm's arrays in order, its options, and `out=`, all by keyword.
+    """A function's arrays are positional arguments of the method, and its options are keywords.
 
-    A frame may follow the arrays by position. Where a method takes `*rates`, their number is the
-    option `order`; arrays that may be left out are for higher orders, or for loops.
+    A frame may follow the arrays by position. For methods with `*rates`, the number of rates is
+    the option `order`. Arrays with default values are for higher orders or for loops.
     """
     method = getattr(chasles.Robot, function)
     assert (inspect.getdoc(method) or "").strip()
@@ -351,7 +353,7 @@ def test_a_module_says_what_it_is_for() -> None:
 
 
 def public() -> dict[str, object]:
-    """Everything that users call, by name."""
+    """Return everything that users call, by name."""
     found: dict[str, object] = {}
     for key in chasles.__all__:
         value = getattr(chasles, key)
@@ -369,13 +371,13 @@ def test_everything_public_is_documented(key: str) -> None:
 
 
 def is_docstring(node: ast.AST) -> bool:
-    """True for a string that stands alone, below a definition or an assignment."""
+    """Return True for a string that stands alone below a definition or an assignment."""
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def test_a_long_module_says_why() -> None:
-    """Over 400 lines besides docstrings: generated, or it says "is long because"."""
+    """A module of over 400 lines without docstrings is generated or states "is long because"."""
     for path in MODULES:
         text = path.read_text()
         lengths = [n.end_lineno - n.lineno + 1 for n in nodes(path) if is_docstring(n)]

@@ -1,4 +1,4 @@
-"""The benchmarks run, check their answers, and refuse wrong ones. No time is asserted."""
+"""The benchmarks run, check their results, and reject wrong ones. Times are not checked."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def _benchmarks_importable(monkeypatch):
 
 
 def test_quick_comparison(tmp_path):
-    """The command itself, on one robot: every route checked, every number finite."""
+    """The command runs for one robot; all implementations are checked and all values are finite."""
     file, picture = tmp_path / "numbers.json", tmp_path / "ratios.png"
     command = [sys.executable, "-m", "benchmarks", "compare", "--quick", "--robots", "ur5"]
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
@@ -62,7 +62,7 @@ def test_quick_comparison(tmp_path):
 
 @pytest.mark.parametrize("name", ["panda", "solo12"])
 def test_other_functions_agree(name):
-    """Locked joints and a floating base, in the two functions that are not timed by default."""
+    """Both functions that are not timed by default agree for locked joints and a floating base."""
     from benchmarks.compare import QUICK, Bench
 
     bench = Bench(name, replace(QUICK, batch=5))
@@ -72,7 +72,7 @@ def test_other_functions_agree(name):
 
 
 def test_wrong_answers_are_refused(monkeypatch):
-    """A benchmark of a program that computes something else must not print a time."""
+    """A benchmark of a program with wrong results prints no time."""
     from benchmarks import compare
     from benchmarks.routes import chasles_routes
 
@@ -88,7 +88,7 @@ def test_wrong_answers_are_refused(monkeypatch):
 
 @pytest.mark.parametrize("name", ["panda", "solo12"])
 def test_derivatives_agree(name):
-    """In Pinocchio's coordinates and back, with a floating base too."""
+    """Derivatives agree after conversion to Pinocchio's coordinates, also for a floating base."""
     from benchmarks.compare import QUICK, Bench
 
     bench = Bench(name, replace(QUICK, batch=5))
@@ -98,7 +98,7 @@ def test_derivatives_agree(name):
 
 
 def test_linear_systems_agree():
-    """A and B of an arm with locked joints, side by side, on every route."""
+    """A and B of an arm with locked joints agree for all implementations."""
     from benchmarks.compare import QUICK, Bench
 
     bench = Bench("panda", replace(QUICK, batch=5))
@@ -107,7 +107,7 @@ def test_linear_systems_agree():
 
 
 def test_chain_is_checked(monkeypatch):
-    """A short chain, by the recursion on plain numbers; a wrong result is refused."""
+    """A short chain is checked by the recursion on plain floats, and a wrong result is rejected."""
     from benchmarks import command_chains as chains
     from benchmarks.compare import WrongAnswer
     from benchmarks.timing import Rounds
@@ -121,7 +121,7 @@ def test_chain_is_checked(monkeypatch):
 
 
 def test_stores_are_checked():
-    """Memory is filled, and mass matrices written past the cache are those of one state."""
+    """Times are positive; mass matrices written past the cache agree with single calls."""
     from benchmarks import command_stores as stores
     from benchmarks.timing import Rounds
 
@@ -136,7 +136,7 @@ def test_relative_error_sees_nan():
 
 
 def test_casadi_operations():
-    """x*y + sin(x) - 2*y: products, sums and doubles count, the sine does not."""
+    """In x*y + sin(x) - 2*y, the products, sums and doublings count; the sine does not."""
     casadi = pytest.importorskip("casadi")
     from benchmarks.casadi_count import operations
 
@@ -146,7 +146,7 @@ def test_casadi_operations():
 
 
 def test_closed_loops_agree():
-    """A mechanism whose loops stay closed, on every route."""
+    """Results for a mechanism with closed loops agree for all implementations."""
     from benchmarks.closed_loops import closed_loops
     from benchmarks.compare import QUICK
 
@@ -157,7 +157,7 @@ def test_closed_loops_agree():
 
 
 def test_all_ways_of_calling_agree():
-    """It raises where an answer is wrong; what it took is of no interest here."""
+    """The benchmark raises an error if a result is wrong. Times are ignored here."""
     from benchmarks.calls import BATCHES, FUNCTIONS, WAYS, measure, measure_others
     from benchmarks.timing import Rounds
 
@@ -169,7 +169,7 @@ def test_all_ways_of_calling_agree():
 
 
 def test_motions_agree():
-    """Every row, answers checked before and after; the targets have rows."""
+    """Every row is measured, with results checked before and after; each target has a row."""
     from benchmarks.motions import measure
     from benchmarks.targets import MOTIONS
     from benchmarks.timing import Rounds
@@ -180,7 +180,7 @@ def test_motions_agree():
 
 
 def test_exported_c_agrees():
-    """Every way of both kinds of states, answers checked before and after."""
+    """All implementations agree for both kinds of states, checked before and after the timing."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed: exported C is not measured here")
     from benchmarks import exported_c
@@ -196,7 +196,7 @@ def test_exported_c_agrees():
 
 
 def test_identified_parameters_are_accurate():
-    """The targets of accuracy, for an arm and for a closed loop; the table has all six robots."""
+    """Accuracy targets are met for an arm and a closed loop; the table has all six robots."""
     from benchmarks.command_identification import met
     from benchmarks.identified import ROBOTS, measure
 
@@ -206,7 +206,7 @@ def test_identified_parameters_are_accurate():
 
 
 def test_normal_equations_agree_with_those_of_pinocchio():
-    """It raises where predicted torques differ."""
+    """The benchmark raises an error if predicted torques differ."""
     from benchmarks.normal_equations import measure
 
     found = measure("ur5", 2000)

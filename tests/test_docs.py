@@ -1,14 +1,17 @@
-"""The pages say what is so: their Python runs, their output and sources are the real ones.
+"""The documentation is current: its code runs, and its outputs and sources are those of chasles.
 
-A block of Python may be followed at once by a block of text, which must be what it prints. A block
-of Python after `<!-- source: FILE NAME... -->` must be those functions and classes of the file, or
-without names the file from its first function on.
-A block of console holds `$ chasles ...` and what the command prints. A block of text or Python
-after `<!-- file: NAME -->` is a file in the new folder that the page runs in. The pictures of a
-tutorial are those that its code draws into that folder, except the one on top, which
-`examples/tutorials.py` draws. After a change of the library,
-`python tests/test_docs.py` writes the true sources, outputs and pictures into the pages, and the
-tables of equations (after `<!-- equations: BOOK FOLDER... -->`) that the sources cite.
+- A block of text directly after a block of Python must be the output of that Python.
+- A block of Python after `<!-- source: FILE NAME... -->` must contain these functions and classes
+  of the file, or without names the file from its first function on.
+- A console block contains `$ chasles ...` and the output of that command.
+- A block of text or Python after `<!-- file: NAME -->` is a file in the new folder in which the
+  page runs.
+- The pictures of a tutorial are drawn into that folder by its code, except the first picture,
+  which `examples/tutorials.py` draws.
+
+After a change of the library, `python tests/test_docs.py` updates sources, outputs and pictures on
+the pages, and the tables of equations that sources cite (after
+`<!-- equations: BOOK FOLDER... -->`).
 """
 
 import ast
@@ -77,9 +80,9 @@ NEEDS = {
     "mujoco.md": ("mujoco",),
     "pinocchio.md": ("pinocchio",),
 }
-"""Packages that a page is about, and that need not be there."""
+"""Optional packages that a page requires."""
 ON_GPU = ("gpu.md",)
-"""Pages that need a GPU too."""
+"""Pages that also require a GPU."""
 NARROW = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 BLOCK = re.compile(
     r"(?:<!-- (source|file): ([^>]+) -->\n)?```(python|text|console)\n(.*?)```", re.DOTALL
@@ -89,7 +92,7 @@ EQUATIONS = re.compile(r"(<!-- equations: (.+) -->\n)((?:\|.*\n)*)")
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a page, and the text that stands in it."""
+    """A block of a page, with its content and position."""
 
     kind: str
     body: str
@@ -111,14 +114,14 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def name(page: Path) -> str:
-    """A page as a test's name."""
+    """Return the name of a test case for a page."""
     return page.relative_to(ROOT).as_posix().removeprefix("docs/")
 
 
 def truth(page: Path) -> tuple[list[tuple[Block, str]], dict[str, bytes]]:
-    """Every block of a page with what it should hold, by running the page in a new folder.
+    """Return each block of a page with its expected content, and the pictures of a tutorial.
 
-    And the pictures that it drew there, if it is a tutorial: those that it shows.
+    The page runs in a new folder, into which the code of a tutorial draws the pictures.
     """
     text = page.read_text("utf-8") if page.parent.name == "tutorials" else ""
     shown = re.findall(r"\(\.\./images/(tutorial_[^)]+)\)", text)
@@ -127,7 +130,7 @@ def truth(page: Path) -> tuple[list[tuple[Block, str]], dict[str, bytes]]:
 
 
 def run(page: Path) -> Iterator[tuple[Block, str]]:
-    """The same, in the present folder."""
+    """Run a page in the current folder; yield each block with its expected content."""
     space: dict[str, Any] = {"__name__": "page"}
     printed = ""
     for block in blocks(page.read_text("utf-8")):
@@ -152,18 +155,19 @@ def run(page: Path) -> Iterator[tuple[Block, str]]:
 
 
 def written(block: Block) -> None:
-    """The file of a block, which a later one may import from the present folder."""
+    """Write the file of a block into the current folder, where a later block may import it."""
     Path(str(block.file)).write_text(block.body, "utf-8")
-    importlib.invalidate_caches()  # "." is another folder for each page, perhaps as old as the last
+    # "." is a new folder for each page, whose modification time may equal that of the last one.
+    importlib.invalidate_caches()
 
 
 def tidy(text: str) -> str:
-    """Without spaces at the ends of lines and empty lines at the ends of the text."""
+    """Remove spaces at the ends of lines and empty lines at both ends of the text."""
     return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
 
 
 def body_of(file: str, *names: str) -> str:
-    """Some functions and classes of a source file, or all from its first function on."""
+    """Return functions and classes of a source file, or all code from its first function on."""
     text = (ROOT / file).read_text("utf-8")
     body = ast.parse(text).body
     if not names:
@@ -221,7 +225,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def rows(page: str) -> dict[str, list[str]]:
-    """The cells of every table row, by each of the names in its first cell."""
+    """Return the cells of every table row of a page, by each of the names in its first cell."""
     found: dict[str, list[str]] = {}
     for line in (ROOT / "docs" / page).read_text("utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("| ").split("|")]
@@ -291,7 +295,7 @@ def test_readme_has_the_two_commands() -> None:
 
 
 def write() -> None:
-    """Put the true sources, outputs and pictures into the pages (those named, or all)."""
+    """Update sources, outputs and pictures on all pages, or those named on the command line."""
     for page in [page for page in PAGES if not sys.argv[1:] or name(page) in sys.argv[1:]]:
         if missing := [name for name in NEEDS.get(page.name, ()) if not find_spec(name)]:
             print(f"left {page.name} as it is: {', '.join(missing)} not installed")
@@ -312,8 +316,8 @@ def write() -> None:
 
 
 def test_benchmarks_that_pages_name_are_there() -> None:
-    """Every `python -m benchmarks NAME` of a page is a command of its own module."""
-    from benchmarks.__main__ import COMMANDS  # on the path of pytest alone
+    """Every `python -m benchmarks NAME` on a page is a command, and its module exists."""
+    from benchmarks.__main__ import COMMANDS  # only pytest has this folder on its path
 
     pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
     texts = [page.read_text("utf-8") for page in pages]
@@ -325,5 +329,5 @@ def test_benchmarks_that_pages_name_are_there() -> None:
 
 
 if __name__ == "__main__":
-    sys.path += [str(ROOT), str(ROOT / "docs")]  # as pytest and conftest.py do
+    sys.path += [str(ROOT), str(ROOT / "docs")]  # the path that pytest and conftest.py set
     write()

@@ -1,6 +1,6 @@
-"""The page of the five documents: no cell is empty, all it names exists, and no number is left out.
+"""docs/documents.md covers all numbered items of the five documents, and all its names exist.
 
-Numbers of equations, tables, examples and so on are listed here from the documents themselves.
+Numbers of equations, tables, examples and other items are listed here from the documents.
 """
 
 import ast
@@ -27,7 +27,7 @@ class Row(NamedTuple):
 
 @cache
 def page() -> dict[str, list[Row]]:
-    """Rows by section; the title of a section begins with the name of its document."""
+    """Return the rows of each section; the section's title begins with the document's name."""
     found: dict[str, list[Row]] = {}
     section = ""
     for line in (ROOT / "docs/documents.md").read_text("utf-8").splitlines():
@@ -46,11 +46,11 @@ MITRA, BALAFOUTIS, FEATHERSTONE = "Mitra", "Balafoutis and Patel", "Featherstone
 DOCUMENTS = (LEGNANI_1, LEGNANI_2, MITRA, BALAFOUTIS, FEATHERSTONE)
 
 
-# What the documents number -----------------------------------------------------------------------
+# Numbered items of the documents ----------------------------------------------------------------
 
 
 def run(text: str) -> list[str]:
-    """`2.14-2.18` is five numbers, as is `C-1 to C-5`; the last part counts."""
+    """Expand a range: `2.14-2.18` gives five numbers, as does `C-1 to C-5`."""
     first, _, last = text.replace(" to ", "-to-").partition("-to-")
     if not last and re.fullmatch(r"[A-Z]?[\d.]+-[A-Z]?[\d.]+", text):
         first, last = text.split("-")
@@ -111,14 +111,14 @@ OTHERS: dict[tuple[str, str], list[str]] = {
         *("10.1-10.3", "10.3.1-10.3.2", "10.4", "11.1-11.8", "A.1-A.5"),
     ),
 }
-"""Sections without anything that could be computed are left out."""
+"""Numbered items by document and kind, without sections that contain nothing to compute."""
 
 NUMBER = r"(?:[A-C]-?)?(?:\.?\d+)+(?:bis)?|[A-C]\b"
 LISTED = rf"(?:{NUMBER})(?:-(?:{NUMBER}))?(?:(?:, | and | to )(?:{NUMBER}))*"
 
 
 def named(document: str, kind: str) -> set[str]:
-    """Numbers of a kind in the items: `Tables 2.1 and 2.2`, `eq 3.4-3.6`, `lemmas C-2 to C-4`."""
+    """Return numbers in items such as `Tables 2.1 and 2.2` or `lemmas C-2 to C-4`."""
     plural = {"lemma": "lemmas?", "appendix": "appendix", "eq": "eq", "fig.": r"fig\."}
     word = re.compile(rf"\b{plural.get(kind, kind + 's?')} ({LISTED})", re.IGNORECASE)
     found = (match[1] for row in page()[document] for match in word.finditer(row.item))
@@ -139,7 +139,7 @@ def test_every_numbered_item_is_in_a_row(document: str, kind: str) -> None:
 
 
 def test_no_number_is_made_up() -> None:
-    """What a row cites as an equation, a table or an example is in the document."""
+    """Equations, tables and examples that a row cites are in the document."""
     for document in DOCUMENTS:
         assert named(document, "eq") <= set(EQUATIONS[document])
         for kind in ("table", "example", "algorithm", "lemma", "theorem", "proposition"):
@@ -154,7 +154,7 @@ def test_runs_of_numbers() -> None:
     assert run("3bis") == ["3bis"]
 
 
-# What the page names -----------------------------------------------------------------------------
+# Names on the page ------------------------------------------------------------------------------
 
 
 def rows() -> Iterator[tuple[str, Row]]:
@@ -177,7 +177,7 @@ def test_no_cell_is_empty() -> None:
 
 
 def quoted(cell: str) -> list[str]:
-    """The names in a cell; nothing but commas stands between them."""
+    """Return the names in a cell, which are separated by commas only."""
     names = re.findall(r"`([^`]+)`", cell)
     assert re.sub(r"`[^`]+`", "", cell).strip(", ") == "", cell
     return names
@@ -185,7 +185,7 @@ def quoted(cell: str) -> list[str]:
 
 @cache
 def defined(path: Path) -> frozenset[str]:
-    """Functions, classes and constants at the top of a file."""
+    """Return the functions, classes and constants at the top level of a file."""
     found: set[str] = set()
     for node in ast.parse(path.read_text("utf-8")).body:
         match node:
@@ -204,7 +204,7 @@ def in_file(name: str) -> bool:
 
 
 def resolved(name: str) -> Any:
-    """What a dotted name means: the longest part of it that is a module, then attributes."""
+    """Return the object of a dotted name: the longest prefix that is a module, then attributes."""
     parts = name.split(".")
     for k in range(len(parts), 0, -1):
         try:

@@ -1,4 +1,4 @@
-"""Each fuzz target, for about a second; `python -m fuzz TARGET --minutes N` runs it for longer."""
+"""Run each fuzz target for about a second; `python -m fuzz TARGET --minutes N` takes longer."""
 
 import json
 import random
@@ -22,7 +22,7 @@ from fuzz.targets import TARGETS, files  # noqa: E402
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name != "self"])
 def test_a_second_of_each_target_finds_nothing(name: str) -> None:
-    """No case raises what it must not."""
+    """No case raises an unexpected error."""
     run = TARGETS[name].make()
     for seed in range(TARGETS[name].brief):
         found = attempt(name, run, seed)
@@ -30,7 +30,7 @@ def test_a_second_of_each_target_finds_nothing(name: str) -> None:
 
 
 def test_crashes_hangs_and_foreign_errors_are_written_down(tmp_path: Path) -> None:
-    """By the target that has some of each: with the seed, and the files of the case."""
+    """Findings of the target "self" are saved with the seed and the files of the case."""
     words = ["self", "--minutes", "0.05", "--findings", str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "fuzz", *words], cwd=ROOT, capture_output=True, text=True, timeout=60
@@ -53,7 +53,7 @@ def test_the_list_names_every_target() -> None:
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("[rs][om][ba]*/*")), ids=lambda p: p.name)
 def test_samples_are_whole_before_they_are_mutated(path: Path, tmp_path: Path) -> None:
-    """A sample that is refused hides what lies behind the refusal."""
+    """Samples are valid, because errors behind a rejection would not be found."""
     files.mutations.put(tmp_path)
     (tmp_path / path.name).write_bytes(path.read_bytes())
     with files.readers_here(mujoco=True):
@@ -62,14 +62,14 @@ def test_samples_are_whole_before_they_are_mutated(path: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", list(soak.STEPS))
 def test_each_step_of_a_soak(name: str, tmp_path: Path) -> None:
-    """On a small arm, on which every step can be taken."""
+    """Every step is possible on a small arm."""
     robot, rng = chasles.robots.planar(2), random.Random(1)
     taken = [soak.STEPS[name](robot, rng, np.random.default_rng(1), tmp_path) for _ in range(3)]
     assert any(taken) or name == "command"
 
 
 def test_rounds_of_a_soak() -> None:
-    """Seconds of it: nothing is wrong but, after so short a time, memory may still grow."""
+    """Two seconds of a soak find no errors; growth of memory is allowed after so short a time."""
     told: list[str] = []
     found = soak.soak(2.0, 0, told.append)
     assert not [each for each in found if each.startswith("round")]
@@ -78,7 +78,7 @@ def test_rounds_of_a_soak() -> None:
 
 @pytest.mark.parametrize("grows", ["", "resident", "anonymous", "mappings", "threads", "files"])
 def test_a_soak_notices_what_grows(grows: str) -> None:
-    """From the middle third to the last by more than 5 %; growth at the beginning is a warm-up."""
+    """Growth over 5 % from the middle to the last third is reported; earlier growth is warm-up."""
     flat = soak.Sample(0.0, 0, 100 * 2**20, 50 * 2**20, 400, 4, 20)
     samples = [flat._replace(resident=2**20)] * 3 + [flat] * 6
     if grows:
@@ -87,7 +87,7 @@ def test_a_soak_notices_what_grows(grows: str) -> None:
 
 
 def test_a_wall_of_forks_ends_what_takes_too_long(tmp_path: Path) -> None:
-    """It answers as `subprocess.run` does: output and code, or a timeout."""
+    """A forked reader returns output and code as `subprocess.run` does, or raises on a timeout."""
     program = tmp_path / "program.py"
     program.write_text("import time\ndef answer(t):\n time.sleep(float(t)); return {'t': t}\n")
     words = ["", "", "", str(program), "5", str(2**33)]

@@ -1,4 +1,4 @@
-"""The gallery has every tutorial and example, and its thumbnails show their present sources."""
+"""The gallery contains all tutorials and examples, and its thumbnails match the sources."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ ELSEWHERE = {
     "spacelib": "a program of the paper, which prints numbers",
     "tutorials": "it makes the pictures of the tutorials",
 }
-"""Examples without a picture, and why."""
+"""Examples without a picture, with the reason."""
 
 
 def test_page() -> None:

@@ -1,4 +1,4 @@
-"""What the benchmark on a GPU compares with computes the same, here on the processor."""
+"""Peers of the GPU benchmark compute the same as chasles, here on the processor."""
 
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,6 @@
-"""What other systems lack: handles of folders, owners, limits, fork. chasles does without.
+"""chasles works on systems without folder handles, file owners, resource limits and fork.
 
-They are taken away here, as Windows does not have them.
+These features are removed here, because Windows does not have them.
 """
 
 import ast
@@ -38,19 +38,19 @@ ONLY_SOME = {
     "winreg",
     "msvcrt",
 }
-"""Modules that only some systems have."""
+"""Modules that exist only on some systems."""
 
 GUARDED = {"formats/walled_program.py": {"resource"}, "writing.py": {"fcntl"}}
-"""Where one of them is imported only where it is."""
+"""Files that may import such a module if it exists."""
 
 GONE = {"imp", "distutils", "asyncore", "asynchat", "smtpd", "cgi", "cgitb", "pipes", "telnetlib"}
-"""Modules that newer Pythons do not have."""
+"""Modules that newer versions of Python have removed."""
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A system as Windows is; the user's own folder. Only the entry of the process is loaded."""
-    chasles.robots.planar(1).mass_matrix(Q)  # makes the entry, which all functions share
+    """Simulate Windows; yield the user's home folder. The shared entry code is already loaded."""
+    chasles.robots.planar(1).mass_matrix(Q)  # compiles the entry code, which all functions share
 
     def without_handles(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -80,7 +80,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def forget() -> None:
-    """As in a new process."""
+    """Forget compiled code and traces, as in a new process."""
     llvm.forget()
     compiled._TRACED.clear()
 
@@ -102,7 +102,7 @@ def test_code_is_kept_without_handles_of_folders(elsewhere: Path) -> None:
 def test_code_of_a_folder_that_others_may_write_is_not_used(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where there are no owners, only the user's own folder is known to be closed to others."""
+    """Without file owners, only folders in the user's home are known to be closed to others."""
     shared = elsewhere.parent / "shared"
     shared.mkdir(mode=0o700)
     monkeypatch.setenv("CHASLES_CACHE", str(shared))
@@ -123,7 +123,7 @@ def test_cores_are_counted_without_affinity(elsewhere: Path) -> None:
 
 
 def test_limits_are_left_out_where_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On Windows there is no module `resource`: nothing is asked of it, and nothing is limited."""
+    """Windows has no module `resource`; then no limits are read or set."""
     resource = pytest.importorskip("resource")
     before = [resource.getrlimit(what) for what in (resource.RLIMIT_CPU, resource.RLIMIT_AS)]
     monkeypatch.setattr(sys, "platform", "win32")
@@ -134,7 +134,7 @@ def test_limits_are_left_out_where_there_are_none(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_user_without_a_home_has_a_cache_of_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number without a name, as containers run: not a folder called ~ where he happens to be."""
+    """A user in a container may have no name; the cache must not be a folder named "~"."""
     monkeypatch.delenv("CHASLES_CACHE", raising=False)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
@@ -144,7 +144,7 @@ def test_a_user_without_a_home_has_a_cache_of_his_own(monkeypatch: pytest.Monkey
 
 
 def imported(path: Path) -> set[str]:
-    """The packages that a file imports, wherever."""
+    """Return the packages that a file imports anywhere."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
@@ -161,7 +161,7 @@ def test_no_file_needs_what_some_systems_lack(path: Path) -> None:
 
 
 def test_nothing_deprecated_is_used_on_import() -> None:
-    """What a newer Python or NumPy will take away warns before."""
+    """Features that newer versions of Python or NumPy will remove cause warnings beforehand."""
     code = "import chasles.cli"
     command = [sys.executable, "-W", "error::DeprecationWarning:chasles", "-c", code]
     result = subprocess.run(command, capture_output=True, text=True)

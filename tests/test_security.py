@@ -1,4 +1,4 @@
-"""SECURITY.md: the tests that its table names exist, and every kind of threat has a row."""
+"""The tests named in the table of SECURITY.md exist, and every kind of threat has a row."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 
 
 def functions(path: Path) -> set[str]:
-    """Names that a file defines."""
+    """Return the names of functions and classes that a file defines."""
     nodes = ast.walk(ast.parse(path.read_text("utf-8")))
     kinds = (ast.FunctionDef, ast.ClassDef)
     return {node.name for node in nodes if isinstance(node, kinds)}
@@ -45,7 +45,7 @@ def test_files_of_the_audit_exist() -> None:
 
 
 def test_every_file_that_hands_addresses_to_machine_code_is_in_the_audit() -> None:
-    """Whoever makes functions of C from addresses, or writes functions that take pointers."""
+    """These files make C functions from addresses, or write functions that take pointers."""
     audited = {file.strip("`") for file, *_ in _rows()}
     marks = re.compile(r"CFUNCTYPE\(|launch\(\(|\.launch\(|start_of\(given\)|code\.load")
     found = set()
@@ -55,5 +55,5 @@ def test_every_file_that_hands_addresses_to_machine_code_is_in_the_audit() -> No
     here = {
         "backends/cuda/driver.py",
         "backends/cuda/limits.py",
-    }  # the launch itself; a measurement
+    }  # the launch function itself, and a measurement
     assert found - audited <= here

@@ -1,4 +1,4 @@
-"""The site is built without a warning, its links lead somewhere, and no public name is missing."""
+"""The site builds without warnings, its links are valid, and it has all public names."""
 
 import importlib.util
 import inspect
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.skipif(
 
 ROOT = Path(__file__).parents[1]
 MODULES = ("contact", "homogeneous", "model", "robots", "rollouts")
-"""Parts of the package that say what is public in `__all__`."""
+"""Modules whose public names are in `__all__`."""
 OPEN = ("control", "conventions")
-"""Parts of which everything without an underscore is."""
+"""Modules in which all names without an underscore are public."""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as the documentation says: warnings are errors, nothing is fetched."""
+    """Build the site as the documentation does, with warnings as errors and without downloads."""
     target = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-W", "-n", "-q", "docs", str(target)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
@@ -41,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @cache
 def parsed(path: Path) -> Any:
-    """A page; several tests look at each."""
+    """Return a parsed page; several tests read each page."""
     return html.parse(path)
 
 
@@ -83,7 +83,7 @@ def test_styles_request_nothing_from_elsewhere(site: Path) -> None:
 
 
 def test_equations_are_mathml(site: Path) -> None:
-    """Browsers draw MathML without a script; numbers of equations are those of the sources."""
+    """Browsers show MathML without a script; equation numbers are those of the sources."""
     pages = {path: parsed(path) for path in sorted(site.rglob("*.html"))}
     scripts = [link for page in pages.values() for link in page.xpath("//script/@src")]
     assert not [link for link in scripts if "mathjax" in link.lower()]
@@ -110,7 +110,7 @@ def test_pages_are_small(site: Path) -> None:
 
 CHECKED = ("index", "start", "gallery", "tutorials/reach", "theory/featherstone", "api/robot")
 CHECKED += ("errors",)
-"""Pages that a browser opens."""
+"""Pages that are opened in a browser."""
 
 CONTRAST = """
 () => {
@@ -134,12 +134,15 @@ CONTRAST = """
     });
 }
 """
-"""Ratio of the luminance of texts to that of their background (WCAG 2.1, 1.4.3)."""
+"""JavaScript for the luminance ratio of texts and their background (WCAG 2.1, 1.4.3)."""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_in_a_browser(site: Path, scheme: str) -> None:
-    """no errors, no request elsewhere, no overflow; legible; pictures described."""
+    """Pages cause no errors, external requests or overflow.
+
+    Texts have sufficient contrast, and images have descriptions.
+    """
     pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     sys.path.insert(0, str(ROOT))
     from benchmarks.browser import CHROMIUM, chromium
@@ -166,7 +169,7 @@ def test_pages_in_a_browser(site: Path, scheme: str) -> None:
 
 
 def documented(site: Path) -> set[str]:
-    """Every name with an entry of its own, by the anchors of the pages."""
+    """Return every name that has its own entry, from the anchors of the pages."""
     found: set[str] = set()
     for path in (site / "api").glob("*.html"):
         found |= set(parsed(path).xpath("//dt/@id"))
@@ -174,7 +177,7 @@ def documented(site: Path) -> set[str]:
 
 
 def public(module: str) -> list[str]:
-    """Dotted names that a module of the package offers."""
+    """Return the dotted public names of a module."""
     space = importlib.import_module(f"chasles.{module}")
     if module in MODULES:
         names = list(space.__all__)
@@ -188,7 +191,7 @@ def public(module: str) -> list[str]:
 
 
 def is_entry(dotted: str) -> bool:
-    """Whether a name is a function or a class, and not another module or a plain value."""
+    """Return True if a name is a function or a class, not a module or a plain value."""
     module, _, name = dotted.rpartition(".")
     thing = getattr(importlib.import_module(module), name)
     return inspect.isfunction(thing) or inspect.isclass(thing)
@@ -217,7 +220,7 @@ def test_every_method_of_a_robot_has_an_entry(site: Path) -> None:
 def test_docstrings_read_as_words(site: Path) -> None:
     text = (site / "api" / "robot.html").read_text("utf-8")
     assert "system-message" not in text
-    assert not re.search(r"<em>[^<]{200,}", text)  # emphasis that a stray star began
+    assert not re.search(r"<em>[^<]{200,}", text)  # emphasis started by a stray asterisk
 
 
 def test_tutorials_are_notebooks_with_results(site: Path) -> None:
@@ -248,7 +251,7 @@ def test_every_page_has_its_version(site: Path) -> None:
 
 
 def test_releases_side_by_side(tmp_path: Path) -> None:
-    """Two tags of a small repository, with the template and the program of this one."""
+    """Two tags of a small repository are built with this repository's template and program."""
     building = ROOT / "docs/building"
     docs, site = tmp_path / "docs", tmp_path / "site"
     (docs / "part").mkdir(parents=True)

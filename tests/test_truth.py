@@ -12,7 +12,7 @@ TESTS = Path(__file__).parent
 FILES = sorted(TESTS.rglob("*.py"))
 SUITES = [path for path in FILES if path.name.startswith("test_")]
 ASSERTING = ("raises", "warns", "fail", "deprecated_call")
-"""Of pytest: each fails unless what it says happens."""
+"""Functions of pytest that fail unless the expected event happens."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 PROJECT = (
@@ -30,11 +30,11 @@ PROJECT = (
     "site",
     "truth",
 )
-"""Tests of the project as a whole, which stand beside the folders."""
+"""Tests of the project as a whole, which are not in a folder of tests/."""
 ACROSS = ("golden", "gpu", "oracles", "physics", "published")
-"""Folders that are about several parts of the source."""
+"""Folders with tests of several parts of the source."""
 PARTS = ("api", "functions", "mechanisms", "motion", "robot")
-"""Folders of layers."""
+"""Folders with tests of single layers."""
 
 DECLARED = {
     "raises": "support.raises compares the code of an error when its block ends",
@@ -42,19 +42,19 @@ DECLARED = {
     "torch.library.opcheck": "PyTorch's own tests of an operation",
     "(FUNCTIONS_OF_THE_ROBOT | FUNCTIONS_OF_CHASLES)[name]": "test_every_row_of_loops_can_fail",
 }
-"""Calls that reading the tests does not resolve, and what asserts in them."""
+"""Calls that these tests cannot resolve, and the code that asserts in them."""
 
 
 @cache
 def functions(path: Path) -> dict[str, Function]:
-    """All functions of a file by name, those of classes and functions within others too."""
+    """Return all functions of a file by name, including methods and inner functions."""
     nodes = ast.walk(ast.parse(path.read_text("utf-8")))
     return {node.name: node for node in nodes if isinstance(node, Function)}
 
 
 @cache
 def origins(path: Path) -> dict[str, Path]:
-    """The names that a file imports from other files of the tests, and those files."""
+    """Return the names that a file imports from other test files, with those files."""
     files = {file.stem: file for file in FILES}
     found: dict[str, Path] = {}
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -66,7 +66,7 @@ def origins(path: Path) -> dict[str, Path]:
 
 
 def asserts(path: Path, function: Function, seen: frozenset[tuple[Path, str]]) -> bool:
-    """Whether a function asserts, itself or by a function of the tests that it calls."""
+    """Return True if a function asserts, itself or in a function of the tests that it calls."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assert):
             return True
@@ -97,7 +97,7 @@ def test_every_test_can_fail() -> None:
 
 
 def test_every_row_of_loops_can_fail() -> None:
-    """The rows of its tables are functions that assert, or calls of one that makes such."""
+    """Rows of the tables are functions that assert, or calls that make such functions."""
     (path,) = (file for file in SUITES if file.stem == "test_loops_everywhere")
     rows: list[ast.expr] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -111,7 +111,7 @@ def test_every_row_of_loops_can_fail() -> None:
 
 
 def test_folders_mirror_the_source() -> None:
-    """A test is found where its part of src/chasles is."""
+    """Folders of tests have the names of folders of the source."""
     top = {path.stem.removeprefix("test_") for path in SUITES if path.parent == TESTS}
     assert top == set(PROJECT)
     folders = {path.relative_to(TESTS).parts[0] for path in SUITES if path.parent != TESTS}
@@ -122,7 +122,7 @@ def test_folders_mirror_the_source() -> None:
 
 
 def test_slow_tests_are_there() -> None:
-    """Rows of `slow.txt`, and the files that begin, name tests of today."""
+    """Rows of `slow.txt` and the files in `FIRST` name existing tests and files."""
     assert set(slow.FIRST) <= {path.name for path in SUITES}
     known = {f"{path.name}::{name}" for path in SUITES for name in functions(path)}
     known |= {path.name for path in SUITES}
@@ -151,7 +151,7 @@ def test_a_test_that_asserts_nothing_is_found(tmp_path: Path) -> None:
 
 
 def test_files_are_left_out_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those without a row have no slow tests, and those that are rows no others."""
+    """Files without rows have no slow tests; files that are rows have no other tests."""
     monkeypatch.setattr(slow, "rows", lambda: {"test_a.py": 0, "test_b.py::long[x]": 0})
     monkeypatch.setattr(slow, "files", slow.files.__wrapped__)
     names = ["test_a.py", "test_b.py", "test_c.py", "conftest.py"]
@@ -161,7 +161,7 @@ def test_files_are_left_out_by_their_names(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_files_that_take_long_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is named, whatever it holds; then those with slow tests; then many tests."""
+    """Files in `FIRST` run first, then those with slow tests, then those with many tests."""
     monkeypatch.setattr(slow, "FIRST", ("long.py",))
     monkeypatch.setattr(slow, "rows", lambda: {"one.py::slow[x]": 0, "many.py::thin": 3})
     tests = [("few.py", "a"), *[("many.py", f"thin[{k}]") for k in range(5)]]

@@ -1,4 +1,4 @@
-"""The vocabulary of a SPACELIB user: against dense arrays, scipy and the robot, and bad input."""
+"""Compare `chasles.homogeneous` with dense arrays, SciPy and robots; refuse bad input."""
 
 import inspect
 import math
@@ -132,7 +132,7 @@ def test_rototranslation():
     ],
 )
 def test_joint_matrices(kind, pitch, u, b):
-    """Eq II.1, the screw pair with the pitch that the print leaves out."""
+    """Joint matrices are those of Eq II.1, with the pitch of the screw pair, omitted in print."""
     L = hat(u, b)
     assert np.array_equal(hm.joint_screw(kind, pitch), L)
     close(hm.joint_velocity(kind, 2.0, pitch=pitch), 2 * L, EXACT)
@@ -170,7 +170,7 @@ def test_composition():
 
 
 def test_inertia_from_mass_data():
-    """Ixx = (-Jxx + Jyy + Jzz)/2 about the centre, and J12 = -jxy + m x y."""
+    """Entries are J11 = (-jxx + jyy + jzz)/2 + m x^2 and J12 = -jxy + m x y."""
     m, (x, y, z) = 2.5, (0.3, -0.2, 0.5)
     jxx, jyy, jzz, jxy, jxz, jyz = 0.4, 0.5, 0.6, 0.02, -0.03, 0.05
     J = hm.inertia_from_mass(m, (x, y, z), (jxx, jyy, jzz, jxy, jxz, jyz))
@@ -190,7 +190,7 @@ def test_inertia_from_mass_data():
 
 
 def test_forces_and_energy_of_a_robot():
-    """A payload by its matrices against the same payload on a robot's hand."""
+    """Forces and energies of a payload agree with those of a robot with this payload."""
     arm = chasles.robots.puma560()
     m, c, I = 1.5, (0.02, 0.03, 0.1), np.diag([0.01, 0.02, 0.025])
     loaded = arm.attach("tool", mass=m, center=c, inertia=I)
@@ -286,7 +286,7 @@ def test_acceleration_from_array():
 
 
 def test_mitras_conversions():
-    """v6m4, m4v6, m4v3, v4v3 and AO_H, entry by entry as the paper prints them."""
+    """v6m4, m4v6, m4v3, v4v3 and AO_H have the entries printed in the paper."""
     a, b, c, d, e, f = six = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
     W = hm.velocity_from_six(six)
     printed = [[0, -c, b, d], [c, 0, -a, e], [-b, a, 0, f], [0, 0, 0, 0]]
@@ -394,7 +394,7 @@ def test_everything_is_documented(name):
 
 
 def test_the_page_names_what_there_is():
-    """Every name that docs/legnani.md gives for one of the paper's is a name here."""
+    """Every function that docs/legnani.md names exists."""
     text = (Path(__file__).parents[2] / "docs/legnani.md").read_text("utf-8")
     named = set(re.findall(r"\b(?:homogeneous|hm)\.(\w+)", text)) - {"md"}
     assert len(named) > 20
@@ -421,7 +421,7 @@ def test_it_loads_on_use():
 def test_large_entries_hide_no_wrong_ones(
     kind: type, entries: dict[tuple[int, int], float]
 ) -> None:
-    """Blocks have different units: a long translation does not excuse a wrong rotation."""
+    """A large translation does not hide an invalid rotation: blocks are checked separately."""
     A = np.eye(4)
     for place, value in entries.items():
         A[place] = value
@@ -439,7 +439,7 @@ def test_axes_of_any_length() -> None:
 
 
 def test_matrices_and_screws_as_the_paper_writes_them() -> None:
-    """`.matrix()` is an array to NumPy, and W = L qd."""
+    """NumPy accepts `.matrix()` as an array, and W = L qd gives a Velocity."""
     L = hm.joint_screw("revolute")
     W = L * 2.0
     assert type(W) is hm.Velocity
@@ -447,11 +447,11 @@ def test_matrices_and_screws_as_the_paper_writes_them() -> None:
     assert np.allclose(W.matrix(), 2.0 * np.array(L.matrix()))
 
 
-# Momenta and actions solved for motions ----------------------------------------------------------
+# Motions from momenta and actions ----------------------------------------------------------------
 
 
 def six_columns(J):
-    """skew(X J) of the six unit twists, entry by entry: a dense system that shares no formula."""
+    """Return skew(X J) for six unit twists as a dense system, and the indices of its rows."""
     rows, columns = np.array([2, 0, 1, 0, 1, 2]), np.array([1, 2, 0, 3, 3, 3])
     dense = np.asarray(J)
     found = [hat(e[:3], e[3:]) @ dense for e in np.eye(6)]

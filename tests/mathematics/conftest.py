@@ -1,4 +1,4 @@
-"""Dense 6x6 matrices as chapter 2 of Featherstone (2008) writes them: the slow, plain reference."""
+"""Reference implementation with dense 6x6 matrices (Featherstone 2008, chapter 2)."""
 
 from types import SimpleNamespace
 
@@ -25,18 +25,18 @@ def skew(v):
 
 
 def crm(v):
-    """The motion cross product (Eq 2.31)."""
+    """Return the matrix of the motion cross product (Eq 2.31)."""
     w, u = skew(v[:3]), skew(v[3:])
     return np.block([[w, np.zeros((3, 3))], [u, w]])
 
 
 def crf(v):
-    """The force cross product (Eq 2.32)."""
+    """Return the matrix of the force cross product (Eq 2.32)."""
     return -crm(v).T
 
 
 def dense(value):
-    """Any value of the library as a NumPy array (Eq 2.24, 2.63, and section 7.1)."""
+    """Convert a vector, rotation, transform or inertia to an array (Eq 2.24, 2.63, section 7.1)."""
     match value:
         case Vector() | Motion() | Force():
             return np.array(list(value), dtype=float)
@@ -64,7 +64,7 @@ def dense(value):
 
 
 def rotation_matrix(rng):
-    """A uniformly random turning matrix R."""
+    """Return a uniformly random rotation matrix R."""
     Q, R = np.linalg.qr(rng.normal(size=(3, 3)))
     Q = Q * np.sign(np.diag(R))
     return Q * np.sign(np.linalg.det(Q))

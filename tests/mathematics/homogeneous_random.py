@@ -1,4 +1,4 @@
-"""Random matrices of every type, moving bodies, and their derivatives by differences."""
+"""Random matrices of every type, random motions, and numerical derivatives."""
 
 from collections.abc import Callable, Sequence
 
@@ -25,7 +25,7 @@ def vector(rng, n=3):
 
 
 def rotation(rng):
-    """A uniformly random rotation, with nine numbers that are all different from zero."""
+    """Return a uniformly random rotation, all nine entries of which are nonzero."""
     Q, R = np.linalg.qr(rng.normal(size=(3, 3)))
     Q = Q * np.sign(np.diag(R))
     Q = Q * np.sign(np.linalg.det(Q))
@@ -33,7 +33,10 @@ def rotation(rng):
 
 
 def inertia(rng):
-    """The inertia of a dozen random mass points: every number general, and possible."""
+    """Return the inertia of 12 random point masses, the masses, and the points.
+
+    The inertia is physically consistent and has no special entries.
+    """
     masses, points = rng.uniform(0.1, 1.0, size=12), rng.normal(size=(12, 3))
     P = np.hstack([points, np.ones((12, 1))])
     J = np.einsum("k,ki,kj->ij", masses, P, P)
@@ -51,23 +54,23 @@ MAKE: dict[type, Callable] = {
     Momentum: lambda rng: Momentum(vector(rng), vector(rng)),
     Action: lambda rng: Action(vector(rng), vector(rng)),
 }
-"""A random matrix of each type."""
+"""Functions that return a random matrix of each type."""
 
 
 def hat(w: Sequence[float], v: Sequence[float]) -> np.ndarray:
-    """[w~ v; 0 0], written here once more: it shares nothing with the library."""
+    """Return the matrix [w~ v; 0 0]. This implementation shares no code with the library."""
     (x, y, z), (a, b, c) = w, v
     return np.array([[0, -z, y, a], [z, 0, -x, b], [-y, x, 0, c], [0, 0, 0, 0]], dtype=float)
 
 
 def moving(rng) -> Callable[[float], np.ndarray]:
-    """A smooth motion t -> M(t) of a body, general in all of its derivatives."""
+    """Return a smooth random motion t -> M(t) of a body."""
     start, A, B, C = (hat(*rng.normal(size=(2, 3))) for _ in range(4))
     return lambda t: expm(start) @ expm(A * t + B * t**2) @ expm(C * t)
 
 
 def rates(f: Callable[[float], np.ndarray], t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """First and second derivative by central differences of sixth order."""
+    """Return the first and second derivatives by central differences of sixth order."""
     h = 2e-3 if t == 0.0 else 1e-3
     y = {k: f(t + k * h) for k in range(-3, 4)}
     first = sum(c * (y[k] - y[-k]) for k, c in ((1, 45), (2, -9), (3, 1))) / (60 * h)
@@ -76,14 +79,17 @@ def rates(f: Callable[[float], np.ndarray], t: float = 0.0) -> tuple[np.ndarray,
 
 
 def velocity(W: np.ndarray) -> Velocity:
-    """The matrix W as its type."""
+    """Convert a 4x4 matrix W to a Velocity."""
     return Velocity(
         Vector.of(float(W[2, 1]), float(W[0, 2]), float(W[1, 0])), Vector(tuple(W[:3, 3].tolist()))
     )
 
 
 def acceleration(H: np.ndarray, W: np.ndarray) -> Acceleration:
-    """The matrix H as its type: it holds w too, whose sign H alone does not tell."""
+    """Convert a 4x4 matrix H to an Acceleration.
+
+    An Acceleration also contains w. W is needed because H determines w only up to sign.
+    """
     rate = velocity(H - W @ W)
     return Acceleration.of(velocity(W), rate)
 
@@ -93,7 +99,7 @@ def position(M: np.ndarray) -> Position:
 
 
 def traced(f: Callable[..., Sequence], *inputs: Sequence[float]) -> tuple[np.ndarray, Program]:
-    """A function of flat arguments, traced on symbols and interpreted on the given numbers."""
+    """Trace a function of flat arguments; return its values at the given inputs and the program."""
     arena = Arena(RULES)
     variables = [Variable(f"x{k}", (len(x),)) for k, x in enumerate(inputs)]
     symbols = [[arena.input(v.name, k) for k in range(v.size)] for v in variables]
@@ -104,5 +110,5 @@ def traced(f: Callable[..., Sequence], *inputs: Sequence[float]) -> tuple[np.nda
 
 
 def numbers(X) -> list:
-    """The sixteen entries of a matrix."""
+    """Return the sixteen entries of a matrix, row by row."""
     return [x for row in X.matrix().rows for x in row]

@@ -1,4 +1,4 @@
-"""Cardan and Euler sequences: all 24 against scipy, both solutions, and the singular ones."""
+"""Compare all 24 Cardan and Euler conventions with SciPy: both solutions and singular angles."""
 
 import math
 
@@ -63,7 +63,7 @@ def test_there_and_back(sequence, axes):
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_near_the_singular_angles(sequence, axes):
-    """However near: the angles found make the same rotation, to rounding."""
+    """At and near singularities, the computed angles give the same rotation up to rounding."""
     for middle in MIDDLES:
         R = oracle(sequence, [0.3, middle, -0.8], axes)
         for found in angles_from_matrix(rows(R), sequence, axes):
@@ -73,7 +73,10 @@ def test_near_the_singular_angles(sequence, axes):
 @pytest.mark.parametrize("axes", AXES)
 @pytest.mark.parametrize("sequence", SEQUENCES)
 def test_singular(sequence, axes):
-    """Exactly there, the first moving (third fixed) angle is zero and the other is the rest."""
+    """At a singularity, the first moving (third fixed) angle is zero.
+
+    The other angle is the sum or difference of the original angles.
+    """
     for middle in (math.pi / 2, -math.pi / 2) if sequence in CARDAN else (0.0, math.pi):
         R = dense(sequence, [0.3, middle, 0.4], axes)  # right angles are exact here
         first, _ = angles_from_matrix(rows(R), sequence, axes)
@@ -114,6 +117,6 @@ def test_on_symbols(sequence, axes):
 
 
 def test_a_symbol_stays_a_plane_turn():
-    """Two multiplications a row: the factors are kept."""
+    """A symbolic angle and a right angle keep separate factors, which saves multiplications."""
     x = Arena(RULES).input("q", 0)
     assert len(rotation_from_angles("zyx", [x, 0.0, math.pi / 2], "moving").factors) == 2

@@ -1,4 +1,4 @@
-"""dM, dW, dJ, dL of Legnani II, section 3, against differences of a random chain's matrices."""
+"""Compare dM, dW, dJ and dL (Legnani II, section 3) with differences on a random chain."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,14 @@ from chasles.mathematics.homogeneous.derivatives import dJ, dL, dM, dM_inverse, 
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 
 JOINTS = 5
-SLOPE = 1e-9  # sixth order differences of numbers of size one
+SLOPE = 1e-9  # error of sixth-order differences of values near one
 
 
 class Chain:
-    """Five joints with general screws; dense arrays only, so that nothing is shared."""
+    """Chain of five joints with random screws.
+
+    It uses dense arrays only, and thus shares no code with the library.
+    """
 
     def __init__(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -30,26 +33,26 @@ class Chain:
         return hat(u / np.linalg.norm(u), rng.normal(size=3))
 
     def M(self, q, body=JOINTS):
-        """M_0,body: the product of the first matrices."""
+        """Return M_0,body, the product of the first matrices."""
         total = np.eye(4)
         for B, L, x in list(zip(self.before, self.screws, q, strict=True))[:body]:
             total = total @ B @ expm(L * x)
         return total
 
     def L(self, q, joint):
-        """L of a joint in frame 0."""
+        """Return the screw matrix L of a joint in frame 0."""
         M = self.M(q, joint) @ self.before[joint]
         return M @ self.screws[joint] @ np.linalg.inv(M)
 
     def W(self, q, qd, body=JOINTS, after=0):
-        """W of a body relative to body `after`, in frame 0."""
+        """Return the velocity matrix W of a body relative to body `after`, in frame 0."""
         return sum((self.L(q, i) * qd[i] for i in range(after, body)), start=np.zeros((4, 4)))
 
     def J0(self, q):
         return self.M(q) @ self.J @ self.M(q).T
 
     def along(self, f):
-        """The derivative by time of f(q, qd) along the motion."""
+        """Return the time derivative of f(q, qd) along the motion."""
         motion = lambda t: (  # noqa: E731
             self.q + self.qd * t + self.qdd * t * t / 2,
             self.qd + self.qdd * t,
@@ -57,7 +60,7 @@ class Chain:
         return rates(lambda t: f(*motion(t)))[0]
 
     def by(self, f, m):
-        """The derivative of f(q) by one coordinate."""
+        """Return the derivative of f(q) with respect to coordinate m."""
         unit = np.eye(JOINTS)[m]
         return rates(lambda t: f(self.q + unit * t))[0]
 
@@ -87,7 +90,10 @@ def test_by_time(chain):
 
 @pytest.mark.parametrize("joint", range(JOINTS))
 def test_screws_by_time(chain, joint):
-    """dL_i/dt = W L - L W with the body before the joint: its own motion leaves an axis alone."""
+    """dL_i/dt = W L - L W holds for the velocity W of either body of the joint.
+
+    The motion of a joint does not move the joint's own axis.
+    """
     slope = chain.along(lambda q, _: chain.L(q, joint))
     L = screw(chain.L(chain.q, joint))
     for body in (joint, joint + 1):
@@ -103,7 +109,10 @@ def test_velocity_by_time(chain):
 
 @pytest.mark.parametrize("m", range(JOINTS))
 def test_by_a_coordinate(chain, m):
-    """By q_m: position, inertia and velocity of the last body, and every screw after joint m."""
+    """Derivatives with respect to q_m agree with differences.
+
+    The test covers position, inertia and velocity of the last body, and all screws.
+    """
     L = screw(chain.L(chain.q, m))
     close(dM(L, position(chain.M(chain.q))), chain.by(chain.M, m), SLOPE)
     close(dJ(L, mass(chain.J0(chain.q))), chain.by(chain.J0, m), SLOPE)

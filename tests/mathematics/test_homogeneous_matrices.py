@@ -1,4 +1,4 @@
-"""Legnani's matrices against dense 4x4 products, Newton and Euler, and spatial vectors."""
+"""Compare Legnani's matrices with 4x4 products, Newton-Euler equations, and spatial vectors."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ from chasles.mathematics.homogeneous import (
 from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import Motion
 
-EXACT = 2e-14  # a few dozen operations on numbers of size one
+EXACT = 2e-14  # rounding of a few dozen operations on values near one
 FRAMED = [t for t in MAKE if t is not Position]
 BY_TRANSPOSE = (Inertia, Momentum, Action)
 
@@ -50,7 +50,7 @@ def rng(request):
 
 @pytest.mark.parametrize("kind", FRAMED)
 def test_change_of_frame(kind, rng):
-    """M X M^-1 (Eq I.8, I.9) and M X M' (Eq I.17), as dense products, there and back."""
+    """Changes of frame, in both directions, are M X M^-1 (Eq I.8, I.9) or M X M' (Eq I.17)."""
     M, X = MAKE[Position](rng), MAKE[kind](rng)
     m = np.asarray(M)
     right = m.T if kind in BY_TRANSPOSE else np.linalg.inv(m)
@@ -71,7 +71,7 @@ def test_positions_compose_and_invert(rng):
 
 
 def test_rototranslation_between_two_positions(rng):
-    """Eq I.3 to I.5: Q M01 = M02, and in frame 1 or 2 the matrix Q is M12."""
+    """Eq I.3 to I.5 hold: Q M01 = M02, and Q expressed in frame 1 or 2 is M12."""
     M1, M2, p = MAKE[Position](rng), MAKE[Position](rng), vector(rng)
     Q = Rototranslation.between(M1, M2)
     close(Q, np.asarray(M2) @ np.linalg.inv(M1), EXACT)
@@ -131,7 +131,7 @@ def test_linear_operations(kind, rng):
 
 
 def test_acceleration_has_the_blocks_of_the_paper(rng):
-    """H = Wdot + W^2, wdot~ = (G - G')/2, w~^2 = (G + G')/2."""
+    """The blocks agree: H = Wdot + W^2, wdot~ = (G - G')/2, w~^2 = (G + G')/2."""
     W, rate = MAKE[Velocity](rng), MAKE[Velocity](rng)
     H = Acceleration.of(W, rate)
     w, G = np.asarray(W)[:3, :3], np.asarray(H)[:3, :3]
@@ -142,7 +142,7 @@ def test_acceleration_has_the_blocks_of_the_paper(rng):
 
 
 def test_screw_gives_velocity_and_acceleration(rng):
-    """W = L qd, H = L^2 qd^2 + L qdd (section II.2.1)."""
+    """A screw gives W = L qd and H = L^2 qd^2 + L qdd (section II.2.1)."""
     L = MAKE[Screw](rng)
     l = np.asarray(L)
     close(L.velocity(0.7), 0.7 * l, EXACT)
@@ -201,7 +201,7 @@ def test_wrong_combinations_are_type_errors(combination):
 
 
 def test_three_moving_bodies(rng):
-    """Eq I.6, I.7 and I.10 to I.13 from positions alone: everything else by differences."""
+    """Eq I.6, I.7 and I.10 to I.13 agree with numerical derivatives of positions."""
     ij, jk = moving(rng), moving(rng)
     motions = (ij, jk, lambda t: ij(t) @ jk(t))
     W, H = [], []
@@ -228,7 +228,7 @@ def test_three_moving_bodies(rng):
 
 
 def test_inertia_of_mass_points(rng):
-    """J is the sum of m P P'; the usual moments are those of the points."""
+    """J is the sum of m P P', and the converted rigid-body inertia is that of the points."""
     J, masses, points = inertia(rng)
     rigid = J.rigid()
     squares = (points**2).sum(axis=1)
@@ -241,7 +241,7 @@ def test_inertia_of_mass_points(rng):
 
 
 def test_action_and_momentum_of_mass_points(rng):
-    """Eq I.14 to I.26 as sums over particles: f = m a, c = p x m a; the same with velocities."""
+    """Eq I.14 to I.26 equal sums over particles: f = m a, c = p x m a, also with velocities."""
     J, masses, points = inertia(rng)
     W, H = MAKE[Velocity](rng), MAKE[Acceleration](rng)
     P = np.hstack([points, np.ones((len(masses), 1))])
@@ -254,7 +254,10 @@ def test_action_and_momentum_of_mass_points(rng):
 
 
 def test_action_against_newton_and_euler(rng):
-    """Eq I.19: f = m a_G, c = I wdot + w x I w + (G - O) x f, I about the centre of mass."""
+    """Eq I.19 holds: f = m a_G and c = I wdot + w x I w + (G - O) x f.
+
+    I is the inertia about the center of mass G.
+    """
     J, masses, points = inertia(rng)
     H = MAKE[Acceleration](rng)
     center = masses @ points / masses.sum()
@@ -277,7 +280,7 @@ def test_weight(rng):
 
 
 def test_power_is_the_pseudo_scalar_product(rng):
-    """Phi (x) W is the sum of force times velocity, and six products of entries as printed."""
+    """Phi (x) W is the power, and equals the printed sum of six products of entries."""
     W, F = MAKE[Velocity](rng), MAKE[Action](rng)
     A, B = np.asarray(F), np.asarray(W)
     entries = [(3, 2), (1, 3), (2, 1), (1, 4), (2, 4), (3, 4)]
@@ -301,7 +304,7 @@ def test_energies_against_spatial_vectors(rng):
 
 
 def test_momentum_changes_by_the_action(rng):
-    """Newton: dGamma/dt = Phi for a moving body, by differences."""
+    """Newton's law dGamma/dt = Phi holds for a moving body, by numerical differences."""
     J, *_ = inertia(rng)
     M = moving(rng)
 
@@ -318,7 +321,7 @@ def test_momentum_changes_by_the_action(rng):
 
 
 def test_spatial_types_and_back(rng):
-    """The same numbers in both formalisms: velocities, forces, and how they change frames."""
+    """Velocities, forces and changes of frame agree between the matrices and spatial vectors."""
     M, W, F, G = (MAKE[t](rng) for t in (Position, Velocity, Action, Momentum))
     X = M.transform()
     assert Velocity.of(W.motion()) == W
@@ -329,7 +332,7 @@ def test_spatial_types_and_back(rng):
     J = MAKE[Inertia](rng)
     close(list(J.rigid() @ W.motion()), list(momentum(W, J)), EXACT)
     H = Acceleration.of(W, MAKE[Velocity](rng))
-    a = H.rate(W).motion()  # the spatial acceleration, for which Newton's law has a bias
+    a = H.rate(W).motion()  # spatial acceleration; Newton's law then has the bias v x* I v
     bias = W.motion().cross(J.rigid() @ W.motion())
     close(list(J.rigid() @ a + bias), list(action(H, J)), EXACT)
 
@@ -342,7 +345,7 @@ def _six(kind, x):
 
 
 def _every_operation(m, w, l, h, j, f):
-    """Every product and frame change of the types, from flat numbers to flat numbers."""
+    """Apply every product and change of frame to flat inputs; return a flat list of results."""
     M = Position.from_matrix(Matrix(tuple(tuple(m[4 * k : 4 * k + 4]) for k in range(4))))
     W, L, F, G = _six(Velocity, w), _six(Screw, l), _six(Action, f), _six(Momentum, f)
     H = Acceleration(Vector(tuple(h[:3])), Vector(tuple(h[3:6])), Vector(tuple(h[6:])))
@@ -389,6 +392,6 @@ def test_text_of_symbols():
 
 
 def test_hat_is_the_velocity_matrix(rng):
-    """The tests' own W, which shares nothing with the library."""
+    """`hat`, which shares no code with the library, gives the same matrix as Velocity."""
     W = MAKE[Velocity](rng)
     assert np.array_equal(hat(list(W.w), list(W.v)), np.asarray(W))

@@ -1,4 +1,4 @@
-"""Positions from joint constants, and the conversions of Mitra, on floats and on symbols."""
+"""Positions from joint constants, and Mitra's conversions, with floats and symbols."""
 
 import math
 
@@ -33,7 +33,7 @@ def test_extended_dh_on_symbols(rng):
 
 
 def test_right_angles_fold():
-    """A link with alpha = 90 degrees costs a sine and a cosine and no multiplication but its a."""
+    """A link with alpha = 90 degrees costs a sine, a cosine, and two products with a."""
     f = lambda q: numbers(position_from_extended_dh(q[0], 0.3, 0.0, 0.5, math.pi / 2))  # noqa: E731
     _, program = traced(f, [0.4])
     assert program.count.sines_and_cosines == 2
@@ -42,7 +42,7 @@ def test_right_angles_fold():
 
 
 def test_second_column_of_the_dh_matrix():
-    """Mitra's v axis, whose formula is damaged in print: (-sin cos, cos cos, sin)."""
+    """Mitra's v axis is (-sin cos, cos cos, sin); the formula is damaged in the printed book."""
     theta, alpha = 0.7, -1.2
     _, v, _, r = np.asarray(position_from_extended_dh(theta, 0.4, 0.0, 0.3, alpha)).T[:, :3]
     c, s = math.cos(theta), math.sin(theta)
@@ -64,7 +64,7 @@ def test_six_numbers(kind, rng):
 
 
 def test_angular_part_of_an_acceleration(rng):
-    """The skew half of G is the angular acceleration: w~ w~ is symmetric."""
+    """The skew part of G is the angular acceleration, because w~ w~ is symmetric."""
     H = MAKE[Acceleration](rng)
     close(hm.six_numbers(H), [*H.wd, *H.a], EXACT)
 

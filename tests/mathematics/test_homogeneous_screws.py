@@ -1,4 +1,4 @@
-"""Screws: exp and log at every angle against scipy, axes, Pluecker lines, on floats and symbols."""
+"""Screws: exponential and logarithm, axes and Pluecker lines, with floats and symbols."""
 
 import math
 
@@ -50,7 +50,8 @@ def test_exponential_against_scipy(angle):
         expected = expm(hat(list(L.w), list(L.v)) * angle)
         close(exponential(L, angle), expected, 2e-15)
         moved = np.asarray(exponential(L, angle))[:3, 3]
-        close(moved, expected[:3, 3], 4e-15, scale=1e-300)  # relative to the motion, however small
+        # Accuracy is relative to the translation, even if that is tiny.
+        close(moved, expected[:3, 3], 4e-15, scale=1e-300)
 
 
 @pytest.mark.parametrize("angle", [-2.5, 4.0, 2.0 * math.pi, 50.0])
@@ -61,7 +62,10 @@ def test_exponential_beyond_a_turn(angle):
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_exponential_is_the_rototranslation_of_the_paper(angle):
-    """R = 1 + u~ sin + u~^2 (1 - cos), t = (1 - R) p + pitch phi u (section I.2.3)."""
+    """The printed formulas hold (section I.2.3).
+
+    R = 1 + u~ sin + u~^2 (1 - cos), t = (1 - R) p + pitch phi u.
+    """
     for axis in AXES:
         for pitch in PITCHES:
             u = hat(axis, (0, 0, 0))[:3, :3]
@@ -90,7 +94,7 @@ def test_pure_translation(distance):
 
 @pytest.mark.parametrize("angle", ANGLES[1:])
 def test_screw_of_a_rototranslation(angle):
-    """Axis, point, angle and travel come back; at pi the axis may come back reversed."""
+    """Axis, point, angle and travel are recovered; at pi the axis may be reversed."""
     for axis in AXES:
         for pitch in PITCHES:
             L = screw_from_axis(Vector(axis), POINT, pitch)
@@ -117,7 +121,7 @@ def test_logarithm_undoes_the_exponential(angle):
 
 
 def test_any_rototranslation_is_a_screw_motion():
-    """Chasles' theorem, on displacements that no screw made; points of the axis only slide."""
+    """Random displacements are screw motions (Chasles): points of the axis move along it."""
     rng = np.random.default_rng(3)
     for _ in range(50):
         Q = MAKE[Rototranslation](rng)
@@ -131,7 +135,7 @@ def test_any_rototranslation_is_a_screw_motion():
 
 @pytest.mark.parametrize("angle", ANGLES)
 def test_far_axes(angle):
-    """A small turn with a general translation has its axis far away; no digit of Q is lost."""
+    """No digits of Q are lost if a small rotation angle puts the screw axis far away."""
     for axis in AXES:
         w = Vector(axis) * angle
         Q = exponential(Velocity(w, Vector.of(1.0, -2.0, 0.5)))
@@ -142,7 +146,7 @@ def test_far_axes(angle):
 
 @pytest.mark.parametrize("diagonal", [(1, -1, -1), (-1, 1, -1), (-1, -1, 1)])
 def test_half_turns_that_are_exact(diagonal):
-    """R of a half turn as one writes it down: no sine of pi in it."""
+    """Half turns are recognized if R is exact and has no entries from a rounded sin(pi)."""
     R = Rotation.of(Matrix(tuple(tuple(float(x) for x in row) for row in np.diag(diagonal))))
     Q = Rototranslation(R, Vector.of(1.0, 2.0, 3.0))
     motion = screw_motion(Q)
@@ -152,7 +156,7 @@ def test_half_turns_that_are_exact(diagonal):
 
 
 def test_rounding_in_a_translation():
-    """An angle of rounding makes a far axis; with a tolerance it is the translation it was."""
+    """A rotation by a rounding error counts as a translation if a tolerance is given."""
     Q = exponential(Velocity(Vector.of(0.0, 0.0, 3e-16), Vector.of(1.0, 2.0, 2.0)))
     assert screw_motion(Q, tolerance=0.0).angle == pytest.approx(3e-16)
     motion = screw_motion(Q, tolerance=1e-15)
@@ -181,7 +185,7 @@ def test_screw_from_axis_and_back():
 
 
 def test_screw_of_a_velocity():
-    """L = W/|w|, or W/|v| where w = 0 (section I.5); a body at rest has none."""
+    """L is W/|w|, or W/|v| if w = 0 (section I.5); a body at rest is an error."""
     rng = np.random.default_rng(6)
     W = MAKE[Velocity](rng)
     L, rate = screw_of_velocity(W)
@@ -197,7 +201,10 @@ def test_screw_of_a_velocity():
 
 
 def test_plucker_coordinates():
-    """All points of a line have the same, u.m = 0, and the line comes back at any scale."""
+    """All points of a line give the same coordinates, with u.m = 0.
+
+    The line is recovered from coordinates of any scale.
+    """
     rng = np.random.default_rng(7)
     p, u = vector(rng), vector(rng)
     line = plucker_from_line(p, u)
@@ -233,14 +240,14 @@ def test_everything_works_on_symbols(angle):
 
 
 def test_translations_and_rest_on_symbols():
-    """The branches that floats take by their values are selections in a program."""
+    """Branches on the values of floats are selections in a program."""
     for v in ([0.0, 3.0, -4.0], [0.0, 0.0, 0.0]):
         f = lambda w, v: [  # noqa: E731
             x
             for part in screw_of_velocity(Velocity(Vector(tuple(w)), Vector(tuple(v))))
             for x in (part if isinstance(part, Screw) else [part])
         ]
-        length = math.hypot(*v)  # rounded otherwise than the root of a sum of squares, in one bit
+        length = math.hypot(*v)  # may differ from sqrt(sum of squares) in the last bit
         expected = [0.0, 0.0, 0.0, *(x / (length or 1.0) for x in v), length]
         assert traced(f, [0.0] * 3, v)[0].tolist() == pytest.approx(expected, rel=1e-15)
 

@@ -1,6 +1,7 @@
-"""The Stanford arm of Legnani II, section 4: the printed matrices, as symbols and as numbers.
+"""Stanford arm of Legnani II, section 4: the printed matrices, symbolically and numerically.
 
-The print has C1 S1 in the first entry of L23(0); it is C1 S2, as differentiating M03 shows.
+The paper prints C1 S1 as the first nonzero entry of L23(0). The correct entry is C1 S2, as the
+derivative of M03 shows.
 """
 
 import ast
@@ -33,13 +34,13 @@ PRINTED = {
     "L12(0)": "0 0 C1 0 | 0 0 S1 0 | -C1 -S1 0 0 | 0 0 0 0",
     "L23(0)": "0 0 0 C1*S2 | 0 0 0 S1*S2 | 0 0 0 C2 | 0 0 0 0",
 }
-"""As the paper has them; L23(0) corrected."""
+"""Matrices as printed in the paper, except that L23(0) is corrected."""
 
 H12 = (
     "-C1*C1*v2*v2 -C1*S1*v2*v2 C1*a2 0 | -C1*S1*v2*v2 -S1*S1*v2*v2 S1*a2 0 | "
     "-C1*a2 -S1*a2 -C1*C1*v2*v2-S1*S1*v2*v2 0 | 0 0 0 0"
 )
-"""H12(0) = L12(0) a2 + L12(0)^2 v2^2: the last of the diagonal is the printed -1 times v2^2."""
+"""H12(0) = L12(0) a2 + L12(0)^2 v2^2. The paper simplifies -C1*C1 - S1*S1 to -1."""
 
 
 def cells(text):
@@ -50,7 +51,7 @@ def cells(text):
 
 
 def expressions(program):
-    """What a printed program returns, each entry written out: `t5 = t1 * t3` becomes C1*S2."""
+    """Return the outputs of a program as text, without temporaries: `t1 * t3` becomes C1*S2."""
     lines = str(program).splitlines()[1:]
     known = {}
     for line in lines[:-1]:
@@ -68,7 +69,7 @@ def _letters(text):
 
 
 def _sum(node, sign="+"):
-    """The terms of an expression, sorted, each with its sign (plus only between terms)."""
+    """Return the sorted terms of an expression with their signs. The first has no plus sign."""
     terms = sorted(_terms(node, sign), key=lambda t: t[1:])
     first = terms[0].removeprefix("+")
     return [first, *terms[1:]]
@@ -107,7 +108,7 @@ def _factors(node):
 
 
 def symbols():
-    """q1 .. q6, then d2, d4, v2 (the rate of joint 2) and a2 (its second)."""
+    """Return symbols for q1 to q6, d2, d4, v2 (velocity of a joint) and a2 (acceleration)."""
     arena = Arena(RULES)
     return [arena.input("x", k) for k in range(10)]
 
@@ -125,7 +126,7 @@ def written(X):
 
 
 def relative(x):
-    """M01 .. M56 by the vocabulary, with d2 and d4 as symbols too."""
+    """Return M01 to M56 from `chasles.homogeneous`, with symbols for d2 and d4 as well."""
     d = (0.0, x[6], 0.0, x[7], 0.0, 0.0)
     return [
         hm.position_from_extended_dh(0.0, d[i], 0.0, 0.0, ALPHA[i], kind=KINDS[i], q=x[i])
@@ -140,9 +141,9 @@ def test_printed_positions(i):
 
 @pytest.mark.parametrize("i", range(6))
 def test_positions_of_the_model(i):
-    """The same from the built-in arm: the joint's transform between its D-H frames.
+    """The built-in arm gives the printed matrices, as joint transforms between its D-H frames.
 
-    Its d2 is a number, and its d4 is zero: q3 is the whole length.
+    The arm's d2 is a constant. Its d4 is zero, because q3 is measured along the whole length.
     """
     x = symbols()
     far = [Position.of(ARM.model.frame(f"dh{k}").placement) for k in range(1, 7)]
@@ -154,7 +155,7 @@ def test_positions_of_the_model(i):
 
 
 def test_the_traced_program_of_the_arm():
-    """What `chasles.compile` traced for the first frame, word for word."""
+    """`chasles.compile` traces exactly this program for the first frame."""
     traced = chasles.compile(ARM, "forward_kinematics", frame="dh1").program
     assert str(traced) == (
         "program forward_kinematics(q[6])\n"
@@ -183,7 +184,7 @@ def test_printed_screws_and_acceleration():
 
 
 def dense(text, q, qd=0.0, qdd=0.0):
-    """A printed matrix at a position, by Python's own arithmetic."""
+    """Evaluate a printed matrix in floating point."""
     values = {"d2": D2, "d3": q[2], "d4": D4, "v2": qd, "a2": qdd}
     values |= {f"C{k + 1}": math.cos(q[k]) for k in range(6)}
     values |= {f"S{k + 1}": math.sin(q[k]) for k in range(6)}
@@ -196,7 +197,7 @@ def q(request):
 
 
 def test_positions_of_all_links(q):
-    """M0i of the compiled arm is the product of the printed ones; its q3 has d4 in it."""
+    """M0i of the compiled arm, whose q3 includes d4, is the product of the printed matrices."""
     boom = q - np.array([0, 0, D4, 0, 0, 0])
     M = np.eye(4)
     for i in range(6):
@@ -206,7 +207,7 @@ def test_positions_of_all_links(q):
 
 
 def test_screws_and_acceleration(q):
-    """Against derivatives of the compiled arm's positions, which know nothing of screws."""
+    """Printed screws and accelerations agree with derivatives of the compiled arm's positions."""
 
     def pose(frame, joint):
         unit = np.eye(6)[joint]
@@ -223,7 +224,7 @@ def test_screws_and_acceleration(q):
 
 
 def test_the_misprint(q):
-    """With the printed C1 S1 the boom would not slide along its own axis."""
+    """The boom slides along its own axis, which contradicts the printed entry C1 S1."""
     boom = ARM.forward_kinematics(q, frame="dh2")[:3, 2]
     c1, s1 = math.cos(q[0]), math.sin(q[0])
     close(dense(PRINTED["L23(0)"], q)[:3, 3], boom, 1e-14)

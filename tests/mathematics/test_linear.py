@@ -1,4 +1,4 @@
-"""Small vectors and matrices, and the factorisation that keeps the zeros of branching."""
+"""Small vectors and matrices, and factorizations that preserve branch-induced sparsity."""
 
 import numpy as np
 import pytest
@@ -111,11 +111,14 @@ def test_sizes_must_agree():
         Vector.zero(4).cross(Vector.zero(4))
 
 
-# Factorisation ----------------------------------------------------------------------------------
+# Factorization ----------------------------------------------------------------------------------
 
 
 def _tree_matrix(rng, parents):
-    """A positive definite matrix with the sparsity of a tree: H_ij = 0 off the support paths."""
+    """Return a positive definite matrix with the sparsity of a tree, and the pattern of its factor.
+
+    H_ij is zero unless one of the bodies i and j supports the other.
+    """
     n = len(parents)
     L = np.zeros((n, n))
     for i in range(n):
@@ -144,12 +147,15 @@ def test_factors_keep_the_zeros_of_branching(parents, rng):
     dense = np.array(L)
     np.testing.assert_allclose(dense.T @ np.diag(D) @ dense, A, rtol=1e-12, atol=1e-13)
     assert np.array_equal(np.diag(dense), np.ones(len(D)))
-    assert np.array_equal(dense[~pattern], np.zeros((~pattern).sum()))  # exactly zero: untouched
+    assert np.array_equal(dense[~pattern], np.zeros((~pattern).sum()))  # exactly zero
     assert min(D) > 0.0
 
 
 def _symbolic(parents):
-    """The same sparsity in symbols, lower triangle used only."""
+    """Return a matrix of symbols with the sparsity of a tree, and its size.
+
+    Only the lower triangle is used.
+    """
     arena, n = Arena(RULES), len(parents)
     _, pattern = _tree_matrix(np.random.default_rng(0), parents)
     a = [
@@ -159,7 +165,7 @@ def _symbolic(parents):
 
 
 def _cost(arrays, values):
-    """What it takes to compute numbers from inputs of given sizes."""
+    """Count the operations that compute the values from inputs of the given sizes."""
     inputs = [Variable(name, (size,)) for name, size in arrays.items()]
     output = Variable("y", (len(values),))
     return Program.from_outputs("kernel", inputs, [(output, values)]).count
@@ -167,7 +173,10 @@ def _cost(arrays, values):
 
 @pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
 def test_zeros_of_branching_cost_nothing(parents):
-    """Table 6.6, but one reciprocal a pivot that is used, then products where the book divides."""
+    """Factoring costs what table 6.6 says, except that divisions become products.
+
+    Each product uses the reciprocal of a pivot, and each reciprocal is computed once if used.
+    """
     a, n = _symbolic(parents)
     tree = Branching(tuple(parents))
     used = sum(depth > 1 for depth in tree.depths)
@@ -204,7 +213,7 @@ def test_sparse_kernels_cost_what_table_6_6_says(kind, row, parents):
     book = TABLE_6_6[kind][row].on(Branching(tuple(parents)))
     for kernel in KERNELS[row]:
         count = _cost({"A": n * n, "x": n}, list(kernel(L, x)))
-        # a quotient is a product with a reciprocal
+        # A quotient is a product with a reciprocal.
         assert count.divisions == book.divisions
         assert count.multiplications == book.multiplications + book.divisions
         assert count.additions == book.additions
@@ -212,7 +221,7 @@ def test_sparse_kernels_cost_what_table_6_6_says(kind, row, parents):
 
 @pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
 def test_solving_costs_what_table_6_6_says(parents):
-    """With a factor's reciprocals at hand no division is left; in L' L they serve twice."""
+    """Solving after factoring needs no further divisions, because reciprocals are reused."""
     a, n = _symbolic(parents)
     tree = Branching(tuple(parents))
     x = Vector(tuple(a[0][0].arena.input("x", k) for k in range(n)))
@@ -230,7 +239,10 @@ def test_solving_costs_what_table_6_6_says(parents):
 
 @pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
 def test_sparse_kernels_are_the_products_and_solutions(parents, rng, reference):
-    """Table 6.5 on numbers, for both kinds of factors; nothing above the diagonal is read."""
+    """Kernels of table 6.5 agree with dense products for both factorizations.
+
+    Entries above the diagonal are not read.
+    """
     H, _ = _tree_matrix(rng, parents)
     n = len(parents)
     unit, D = factor_ltdl(H.tolist())
@@ -298,10 +310,10 @@ def test_inverse_in_symbols_is_the_inverse_of_the_numbers(rng, reference):
 
 @pytest.mark.parametrize("parents", TREES.values(), ids=TREES)
 def test_orthogonal_columns(parents, rng, reference):
-    """P' M P = L' D L; columns without common rows stay apart, and D has their squares."""
+    """P' M P = L' D L, where L is zero for pairs of columns without common rows."""
     _, pattern = _tree_matrix(rng, parents)
     n = len(parents)
-    rows = np.repeat(pattern, 2, axis=0)  # two rows a body, which all that carries it moves
+    rows = np.repeat(pattern, 2, axis=0)  # two rows per body, nonzero for the joints that move it
     P = np.where(rows, rng.normal(size=rows.shape), 0.0)
     weights = rng.uniform(0.5, 2.0, size=2 * n)
     columns = [Vector(tuple(column)) for column in P.T.tolist()]

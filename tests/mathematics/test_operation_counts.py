@@ -1,7 +1,7 @@
-"""Operations on symbols against tables A.4 and A.5 of Featherstone (2008).
+"""Compare operation counts on symbols with tables A.4 and A.5 of Featherstone (2008).
 
-The sums are never larger than printed; the split may differ, because `x + x` counts as a product
-here and as a sum in the book.
+The total counts never exceed the printed ones. The split may differ, because `x + x` counts as a
+multiplication here and as an addition in the book.
 """
 
 import pytest
@@ -21,7 +21,7 @@ CHEAPER = {
     "E A E'": (40, 38),
     "E S E'": (30, 26),
 }
-"""Where ours are not the printed figures of table A.4."""
+"""Counts (multiplications, additions) in chasles that differ from table A.4."""
 
 SCREWS = {
     "X v": (10, 6),
@@ -32,7 +32,11 @@ SCREWS = {
     "E A E'": (14, 12),
     "E S E'": (12, 8),
 }
-"""Ours, where a doubling is a product: 2 products more and 2 sums fewer than printed."""
+"""Counts (multiplications, additions) in chasles for axial screws.
+
+Some have two more multiplications and two fewer additions than table A.5, because a doubling counts
+as a multiplication here.
+"""
 
 
 def _check(count: Count, book: tuple[int, int], ours: tuple[int, int]) -> None:
@@ -73,7 +77,7 @@ def test_screws_cost_the_same_there_and_back(name: str, axis: int) -> None:
 
 
 def test_one_time_costs_are_paid_once():
-    """A second inertia through the same screw costs the recurring 16m + 15a only."""
+    """Transforming a second inertia by the same screw costs only the recurring 16m + 15a."""
     s = Symbols()
     X, first, second = s.screw(2), s.rigid(), s.rigid()
     both = s.count((X @ first, X @ second))
@@ -83,7 +87,7 @@ def test_one_time_costs_are_paid_once():
 
 @pytest.mark.parametrize("name", ["motion", "force", "rigid", "articulated"])
 def test_right_angles_and_constants_fold_away(name):
-    """A signed permutation costs nothing; with a constant shift only the shift is left."""
+    """A signed permutation costs no operations, alone or combined with a constant shift."""
     E = Rotation.of(Matrix(((0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0))))
     s = Symbols()
     value = getattr(s, name)()
@@ -95,13 +99,13 @@ def test_right_angles_and_constants_fold_away(name):
 
 
 def test_sparse_products_of_rotations_stay_sparse():
-    """The cross product is used for a third column only where it is the cheaper way."""
+    """The third column is computed by a cross product only where this is cheaper."""
     s = Symbols()
     twice, general = s.plane(0).then(s.plane(1)), s.rotation()
-    assert s.count(s.plane(2) @ s.plane(0)).flops == 4  # two products of two entries each way
+    assert s.count(s.plane(2) @ s.plane(0)).flops == 4  # four entries are products of two entries
     assert s.count(s.plane(2) @ general).flops == 3 * 6
     assert s.count(twice @ general).flops == 2 * 12 + 9  # not 3 * 12
-    assert s.count(general @ s.plane(2)).flops == 2 * 9  # the third column is there already
+    assert s.count(general @ s.plane(2)).flops == 2 * 9  # the third column is unchanged
     permutation = Rotation.of(Matrix(((0.0, 0.0, 1.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0))))
     assert s.count(permutation @ general).flops == 0
     assert s.count(general @ permutation).flops == 0
@@ -115,7 +119,7 @@ def test_constants_give_floats():
 
 
 def test_cheaper_than_six_by_six():
-    """Naive 6x6 products would cost 432m + 360a (section A.3)."""
+    """Transforming inertias costs less than 6x6 products, which take 432m + 360a (section A.3)."""
     s = Symbols()
     assert s.count(s.transform() @ s.rigid()).flops < (432 + 360) / 7
     s = Symbols()

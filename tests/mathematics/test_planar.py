@@ -1,4 +1,4 @@
-"""Planar vectors are spatial vectors of motions in a plane: rotation about z, then x and y."""
+"""Compare planar vectors (rotation about z, translation along x and y) with spatial vectors."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ EPS = 4e-16
 
 
 def spatial(quantity: object) -> object:
-    """The spatial quantity that a planar one is a part of."""
+    """Convert a planar motion or force to a spatial one."""
     match quantity:
         case PlanarMotion(w, x, y):
             return Motion.of(0.0, 0.0, w, x, y, 0.0)
@@ -29,7 +29,7 @@ def spatial(quantity: object) -> object:
 
 
 def planar(vector: object) -> np.ndarray:
-    """Rows 3, 4, 5 of a spatial vector; the others are zero."""
+    """Return rows 3, 4 and 5 of a spatial vector, the other rows of which are zero."""
     entries = np.array(list(vector), dtype=float)
     assert np.all(entries[[0, 1, 5]] == 0.0)
     return entries[[2, 3, 4]]
@@ -58,7 +58,7 @@ def test_crosses_and_power(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(numbers(v.cross(m)), planar(V.cross(M)), atol=EPS)
     np.testing.assert_allclose(numbers(v.cross(f)), planar(V.cross(F)), atol=EPS)
     np.testing.assert_allclose(v.dot(f), V.dot(F), atol=EPS)
-    # crf = -crm': the power of a force that moves with v
+    # crf = -crm', so the power m . f is constant if both move with v.
     np.testing.assert_allclose(v.cross(m).dot(f), -m.dot(v.cross(f)), atol=EPS)
 
 
@@ -82,7 +82,7 @@ def test_inertias(rng: np.random.Generator) -> None:
     S = RigidInertia.from_center(m, Vector.of(cx, cy, 0.0), flat)
     v, f, X = motion(rng), force(rng), PlanarTransform.of(0.4, 0.3, -0.8)
     np.testing.assert_allclose(numbers(I @ v), planar(S @ spatial(v)), atol=4 * EPS)
-    # X* I X^-1, and the moments of a body and of its two halves
+    # The transformed inertia is X* I X^-1. A body's inertia is the sum of those of two halves.
     expected = X @ (I @ (X.inverse() @ v))
     np.testing.assert_allclose(numbers((X @ I) @ v), numbers(expected), atol=10 * EPS)
     half = PlanarInertia(0.5 * I.m, 0.5 * I.hx, 0.5 * I.hy, 0.5 * I.I)
@@ -91,7 +91,7 @@ def test_inertias(rng: np.random.Generator) -> None:
 
 
 def test_articulated_inertias(rng: np.random.Generator) -> None:
-    """Six numbers: a symmetric 3x3 matrix that goes to X* A X^-1."""
+    """Articulated inertias are symmetric 3x3 matrices that transform to X* A X^-1."""
     numbers_of = rng.normal(size=6).tolist()
     A, X = PlanarArticulatedInertia(*numbers_of), PlanarTransform.of(0.9, -0.3, 1.4)
     D = np.linalg.inv(np.array(X.matrix()))
@@ -109,7 +109,10 @@ def test_articulated_inertias(rng: np.random.Generator) -> None:
 
 
 def test_articulated_rods_answer_as_the_mass_matrix_says() -> None:
-    """Unit torque at the first of three hinges, the others free: 1 / D is an entry of M^-1."""
+    """1 / D of the first of three hinges is the first diagonal entry of M^-1.
+
+    It is the acceleration for a unit torque at this hinge if the other hinges are free.
+    """
     q = [0.4, -1.1, 0.8]
     hinge = PlanarMotion(1.0, 0.0, 0.0)
     rod = PlanarArticulatedInertia.of(PlanarInertia.from_center(1.0, 0.5, 0.0, 1.0 / 12.0))
@@ -121,7 +124,10 @@ def test_articulated_rods_answer_as_the_mass_matrix_says() -> None:
 
 
 def test_small_displacements() -> None:
-    """XtoV: one errs by squares, the other by cubes; that one is invariant, and nearly exact."""
+    """The error of XtoV is quadratic for `nearly` and cubic for `halfway`.
+
+    The result of `halfway` is invariant under X, and exact after scaling by asin(w) / w.
+    """
     errors = []
     for scale in (0.1, 0.05):
         w, x, y = scale * 0.9, scale * 0.7, scale * -0.4

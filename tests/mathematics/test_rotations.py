@@ -1,4 +1,4 @@
-"""Rotations: factors, conversions at every angle, and the exponential of SE(3)."""
+"""Rotations: factors, conversions at all angles, and the exponential of SE(3)."""
 
 import itertools
 import math
@@ -76,7 +76,7 @@ def _signed_permutations():
 
 @pytest.mark.parametrize("axis", range(3))
 def test_about_one_axis(axis, reference):
-    """rx, ry, rz of table 2.2: coordinates go to the turned frame."""
+    """`about` gives rx, ry and rz of table 2.2, which transform to the rotated frame."""
     t = 0.7
     c, s = math.cos(t), math.sin(t)
     expected = [
@@ -120,7 +120,7 @@ def test_constant_plane_rotations_stay_planes(axis, reference):
 
 @pytest.mark.parametrize("angle", [*TINY, 1.0, math.pi - 1e-9])
 def test_constant_rotations_keep_small_angles(angle, reference):
-    """A cosine rounds to one below 1e-8 rad: the sines beside it are data all the same."""
+    """Angles below 1e-8 rad are kept, although their cosines round to one."""
     for P in _signed_permutations():
         for axis in AXES[3:]:
             turn = matrix_from_vector(Vector.of(*(a * angle for a in axis)))
@@ -185,9 +185,9 @@ def test_rotation_vector_round_trips(v, reference):
     q = quaternion_from_vector(v)
     assert _norm(q) == pytest.approx(1.0, abs=2 * EPS)
     angle = _norm(v)
-    # relative at small angles, absolute near pi: a few units in the last place everywhere
+    # A few units in the last place: relative at small angles, absolute near pi.
     tolerance = {"rtol": 8 * EPS, "atol": 4 * EPS * angle}
-    at_pi = angle > math.pi - 1e-15  # either sign is right
+    at_pi = angle > math.pi - 1e-15  # both signs are correct
     for back in (vector_from_quaternion(q), vector_from_matrix(matrix_from_quaternion(q))):
         got = np.array(list(back))
         if at_pi and got @ list(v) < 0.0:
@@ -299,13 +299,13 @@ def test_rpy_round_trips_as_angles(pitch):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("off", [0.0, 1e-15, 1e-13, 3e-12, 1e-10, 1e-9, 1e-8, 1e-6, 1e-3])
 def test_rpy_near_gimbal_lock_is_the_same_rotation(sign, off, reference):
-    """However ill-determined roll and yaw are on their own, together they are not."""
+    """Angles near gimbal lock give the same rotation, although roll and yaw are ill-conditioned."""
     for roll, yaw in itertools.product((0.0, 0.7, -2.5), repeat=2):
         exact = matrix_from_rpy(roll, sign * (math.pi / 2 - off), yaw)
         rounded = matrix_from_quaternion(quaternion_from_matrix(exact))
         for R in (exact, rounded):
             again = matrix_from_rpy(*rpy_from_matrix(R))
-            # within 1e-12 of the lock, roll is taken as zero and that much is lost
+            # Within 1e-12 of gimbal lock, roll is set to zero, which causes an error of this size.
             tolerance = 8 * EPS if off > 1e-12 else 8 * EPS + min(2.0 * off, 1e-12)
             np.testing.assert_allclose(
                 reference.dense(again), reference.dense(R), rtol=0.0, atol=tolerance
@@ -340,7 +340,7 @@ def test_screws_are_the_matrix_exponential(axis, angle, reference, rng):
         np.testing.assert_allclose(
             reference.dense(matrix_from_vector(w)), T[:3, :3], atol=4e-15 * (1.0 + angle)
         )
-        # the inverse exists below a full turn; it is ill-conditioned near one
+        # The inverse exists below a full turn, and is ill-conditioned near a full turn.
         if angle < 6.1:
             back = reference.dense(screw_of_translation(w, p))
             condition = 1.0 / abs(math.sin(0.5 * angle) / angle * 2.0) if angle else 1.0
@@ -354,7 +354,7 @@ def test_a_pure_translation_moves_by_itself(reference, rng):
 
 
 def _coefficient(t, start):
-    """The sum of (-t)^n / (2n + start)!: exact rational arithmetic, to 60 digits."""
+    """Return the sum of (-t)^n / (2n + start)! in rational arithmetic, to 60 digits."""
     total, term, n = Fraction(0), Fraction(1, math.factorial(start)), 0
     while abs(term) > Fraction(1, 10**60):
         total += term
@@ -365,7 +365,7 @@ def _coefficient(t, start):
 
 @pytest.mark.parametrize("relative", [-0.5, -1e-3, -1e-9, -1e-15, 0.0, 1e-15, 1e-9, 1e-3, 0.5])
 def test_series_and_closed_forms_meet(relative, reference):
-    """Values on both sides of the switch agree with exact arithmetic to a few last places."""
+    """Values on both sides of the switch agree with rational arithmetic to a few last digits."""
     length = math.sqrt(SMALL * (1.0 + relative))
     w = Vector.of(2 / 7 * length, 3 / 7 * length, -6 / 7 * length)
     v = Vector.of(0.3, -1.1, 0.7)
@@ -385,7 +385,7 @@ def test_series_and_closed_forms_meet(relative, reference):
 
 @pytest.mark.parametrize("relative", [-1e-3, -1e-9, -1e-15, 0.0, 1e-15, 1e-9, 1e-3])
 def test_logarithm_meets_at_the_switch(relative):
-    """The logarithm changes form where the squared tangent of half the angle passes SMALL."""
+    """The logarithm is accurate on both sides of its switch, at tan(angle / 2)^2 = SMALL."""
     half = math.atan(math.sqrt(SMALL * (1.0 + relative)))
     for axis in AXES:
         q = quaternion_from_axis_angle(Vector.of(*axis), 2.0 * half)
@@ -478,7 +478,7 @@ def test_derivatives_exist_where_series_are_used(name, point, mode):
     assert np.isfinite(got).all()
     h = 1e-3
     if name == "vector_from_quaternion" and point[0] == 0.0:
-        return  # at a half turn the logarithm jumps: only finite is asked
+        return  # at a half turn the logarithm is discontinuous; derivatives need only be finite
     for k in range(len(point)):
 
         def at(step, k=k):

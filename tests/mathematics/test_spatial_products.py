@@ -1,4 +1,4 @@
-"""Every product of spatial algebra against 6x6 matrices (Featherstone 2008, chapter 2)."""
+"""Compare every product of spatial algebra with 6x6 matrices (Featherstone 2008, chapter 2)."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ KINDS = ["identity", "general", "permutation", "screw x", "screw y", "screw z", 
 
 @pytest.fixture(params=KINDS)
 def X(request, reference, rng):
-    """Transforms of every shape: each has its own cheap path."""
+    """Transform of each kind that has its own optimized code."""
     general = Rotation.of(reference.matrix(reference.rotation_matrix(rng)))
     permutation = Rotation.of(reference.matrix([[0, 0, 1], [-1, 0, 0], [0, -1, 0]]))
     r = reference.vector(rng)
@@ -63,7 +63,7 @@ def test_there_and_back(X, reference, rng):
     _close(dense(X @ (X.inverse() @ m)), dense(m))
     _close(dense(X.T @ (X @ f)), dense(f))
     _close(dense(X @ (X.T @ f)), dense(f))
-    assert (X @ m).dot(X @ f) == pytest.approx(m.dot(f), rel=1e-12)  # power has no frame
+    assert (X @ m).dot(X @ f) == pytest.approx(m.dot(f), rel=1e-12)  # power is frame-invariant
 
 
 def test_transform_of_columns(X, reference, rng):
@@ -122,13 +122,13 @@ def test_product_of_transforms(X, reference, rng):
 
 
 def test_pose(X, reference, rng):
-    """R and r are the pose of B in A: `from_pose` takes them, `locate` uses them."""
+    """R and r are the pose of B in A, as used by `from_pose` and `locate`."""
     dense = reference.dense
     _close(dense(X.R), dense(X.E).T)
     _close(dense(Transform.from_pose(X.R, X.r)), dense(X))
     point = reference.vector(rng)
     _close(dense(X.locate(point)), dense(X.R) @ dense(point) + dense(X.r))
-    # a velocity field is the same field seen from both frames: v_P = v_O + w x OP
+    # The velocity of a point, v_P = v_O + w x OP, is the same vector in both frames.
     m = reference.motion(rng)
     there = X @ m
     in_A = m.linear + m.angular.cross(X.locate(point))
@@ -148,7 +148,10 @@ def test_cross_products(reference, rng):
 
 
 def test_identities_of_table_2_3(X, reference, rng):
-    """The last row as corrected: (u x v) x = u x v x - v x u x, and the same for forces."""
+    """The identities of table 2.3 hold, the last one as corrected.
+
+    It is (u x v) x = u x v x - v x u x, for motions and forces.
+    """
     dense = reference.dense
     u, v, m = (reference.motion(rng) for _ in range(3))
     f = reference.force(rng)
@@ -198,14 +201,14 @@ def test_inertia_times_motion(reference, rng):
 
 
 def test_rigid_inertia_from_its_centre(reference, rng):
-    """Eq 2.63: I = [Ic + m c x c x', m c x; m c x', m 1], positive definite."""
+    """I = [Ic + m c x c x', m c x; m c x', m 1] (Eq 2.63) is positive definite."""
     m, c, Ic = 2.5, reference.vector(rng), reference.symmetric(rng)
     I = RigidInertia.from_center(m, c, Ic)
     C = reference.skew(c)
     expected = np.block([[reference.dense(Ic) + m * C @ C.T, m * C], [m * C.T, m * np.eye(3)]])
     _close(reference.dense(I), expected)
     assert np.linalg.eigvalsh(reference.dense(I)).min() > 0.0
-    # the same body by moving its centre there
+    # Moving a central inertia by c gives the same result.
     central = RigidInertia(m, Vector.zero(), Ic)
     _close(reference.dense(Transform(Rotation(), c).T @ central), expected)
 
@@ -227,7 +230,7 @@ def test_columns_and_rows(reference, rng):
 
 
 def test_no_columns():
-    """Zero freedoms are a joint too."""
+    """Joints without degrees of freedom are supported."""
     S, F = Motions(()), Forces(())
     assert S @ Vector(()) == Motion.zero()
     assert F @ Vector(()) == Force.zero()
@@ -237,7 +240,7 @@ def test_no_columns():
 
 
 def test_what_a_joint_removes(reference, rng):
-    """I - U D^-1 U' is symmetric and takes the joint's freedom to zero (section 7.2)."""
+    """`without` gives I - U D^-1 U', which maps the joint's motions to zero (section 7.2)."""
     A = ArticulatedInertia.of(reference.rigid(rng))
     for n in (1, 2, 3):
         S = Motions(tuple(reference.motion(rng) for _ in range(n)))
@@ -251,7 +254,7 @@ def test_what_a_joint_removes(reference, rng):
 
 
 def test_coriolis_inertia_is_a_factor_of_the_bias_force(reference, rng):
-    """B v = v x* I v; dI/dt = v x* I - I v x = B + B' (Echeandia and Wensing 2021)."""
+    """B v = v x* I v and dI/dt = v x* I - I v x = B + B' (Echeandia and Wensing 2021)."""
     dense, crm, crf = reference.dense, reference.crm, reference.crf
     for _ in range(5):
         I, v = reference.rigid(rng), reference.motion(rng)
@@ -281,7 +284,7 @@ def test_momentum_changes_by_the_cross_product(reference, rng):
 
 
 def test_transform_rate_is_minus_the_cross_product(reference, rng):
-    """d/dt BXA = -v x BXA when B moves with v, in B's coordinates (Eq 2.45)."""
+    """d/dt BXA = -v x BXA if B moves with velocity v, expressed in B (Eq 2.45)."""
     w, u = rng.normal(size=3), rng.normal(size=3)
     R0, p0 = reference.rotation_matrix(rng), rng.normal(size=3)
     v = np.concatenate([w, u])
@@ -306,7 +309,10 @@ FREEDOMS = {"hinge": (2,), "slide": (5,), "ball": (0, 1, 2), "planar": (2, 3, 4)
 @pytest.mark.parametrize("symbolic", [False, True])
 @pytest.mark.parametrize("joint", FREEDOMS)
 def test_nothing_is_left_along_a_freedom(joint, symbolic):
-    """Exactly: what is left by rounding would cost operations, in another pattern each time."""
+    """The reduced inertia is exactly zero along the joint's degrees of freedom.
+
+    Rounding errors there would cost operations and destroy the sparsity pattern.
+    """
     rigid = RigidInertia(1.3, Vector.of(0.4, -1.1, 0.7), Symmetric(2.1, 2.2, 2.3, 0.1, 0.2, 0.15))
     A, arena = ArticulatedInertia.of(rigid), Arena(RULES)
     if symbolic:

@@ -1,4 +1,4 @@
-"""Types keep motions, forces and inertias apart (Featherstone 2008, section A.3)."""
+"""Types distinguish motions, forces and inertias (Featherstone 2008, section A.3)."""
 
 import pytest
 

@@ -1,7 +1,7 @@
-"""Chapter 3 of Balafoutis and Patel (1991): the algebra of tensors against plain NumPy.
+"""Compare tensor algebra (Balafoutis and Patel 1991, chapter 3) with NumPy.
 
-Propositions 3.1 to 3.12 are stated with our operators on the left and NumPy on the right, or as
-identities between operators. Rounding of a few dozen operations on numbers of order one: 1e-13.
+Propositions 3.1 to 3.12 compare the operators of chasles with NumPy or with each other. The
+tolerance 1e-13 is the rounding of a few dozen operations on values near one.
 """
 
 import itertools
@@ -64,7 +64,7 @@ def uvwab(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def t(v) -> np.ndarray:
-    """v~ by our dual."""
+    """Return v~, computed with `dual`."""
     return array(dual(vector(v)))
 
 
@@ -135,7 +135,7 @@ def test_parts(rng, uvwab) -> None:
 
 
 def test_vect_and_duals(rng, uvwab) -> None:
-    """(3.3.25)-(3.3.36); vect has the factor 1/2, and is the dual of the skew part."""
+    """(3.3.25)-(3.3.36) hold: vect has the factor 1/2 and is the dual of the skew part."""
     T, u = rng.normal(size=(3, 3)), uvwab[0]
     close(array(vect(tensor(T))), 0.5 * np.einsum("ijk,kj->i", EPSILON, T), ROUNDING)
     close(array(vect(tensor(T))), array(dual(skew_part(tensor(T)))), ROUNDING)
@@ -146,7 +146,7 @@ def test_vect_and_duals(rng, uvwab) -> None:
 
 
 def test_bases_and_invariants(rng) -> None:
-    """(3.3.18)-(3.3.24): also from eigenvalues and from traces of powers."""
+    """(3.3.18)-(3.3.24) hold, and agree with eigenvalues and traces of powers."""
     T, S = rng.normal(size=(3, 3)), symmetric(rng)
     A, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     turned = change_basis(tensor(A), tensor(T))
@@ -161,7 +161,7 @@ def test_bases_and_invariants(rng) -> None:
 
 
 def test_spectral_decomposition(rng) -> None:
-    """(3.3.17): T is the sum of its values on orthogonal projections that complete the space."""
+    """T is the sum of its eigenvalues times projections, which add up to 1 (3.3.17)."""
     T = symmetric(rng)
     parts = spectral(Symmetric.of(tensor(T)))
     assert [value for value, _ in parts] == sorted(value for value, _ in parts)
@@ -172,7 +172,7 @@ def test_spectral_decomposition(rng) -> None:
 
 
 def test_isotropic_tensors(rng) -> None:
-    """(3.3.3)-(3.3.6): the identity and eps are the same in every basis; products of eps."""
+    """The identity and eps are the same in every basis; products of eps agree (3.3.3)-(3.3.6)."""
     A, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     A *= np.linalg.det(A)
     close(array(change_basis(tensor(A), tensor(ONE))), ONE, ROUNDING)
@@ -191,7 +191,7 @@ def test_isotropic_tensors(rng) -> None:
 
 
 def test_one_dual(rng, uvwab) -> None:
-    """3.1 to 3.4: (3.4.1)-(3.4.9); u alone is lost by u~."""
+    """Propositions 3.1 to 3.4, (3.4.1)-(3.4.9), hold; the null space of u~ is u."""
     u, v, _, a, b = uvwab
     close(t(u) @ v, np.cross(u, v), ROUNDING)
     close(t(u) @ u, np.zeros(3), ROUNDING, scale=1.0)
@@ -206,7 +206,7 @@ def test_one_dual(rng, uvwab) -> None:
 
 
 def test_two_duals(rng, uvwab) -> None:
-    """3.5 to 3.7: (3.4.10)-(3.4.17)."""
+    """Propositions 3.5 to 3.7, (3.4.10)-(3.4.17), hold."""
     u, v, *_ = uvwab
     close(t(u) @ t(v), np.outer(v, u) - (u @ v) * ONE, ROUNDING)
     dyad = array(tensor_product(vector(v), vector(u)))
@@ -221,7 +221,7 @@ def test_two_duals(rng, uvwab) -> None:
 
 
 def test_three_and_four_duals(uvwab) -> None:
-    """3.8: (3.4.18)-(3.4.25)."""
+    """Proposition 3.8, (3.4.18)-(3.4.25), holds."""
     u, v, *_ = uvwab
     U, V = t(u), t(v)
     mixed = V @ U @ U + U @ U @ V
@@ -234,7 +234,7 @@ def test_three_and_four_duals(uvwab) -> None:
 
 
 def test_duals_of_normal_vectors(uvwab) -> None:
-    """3.8: (3.4.22)-(3.4.24), and that squares commute for parallel vectors too."""
+    """(3.4.22)-(3.4.24) of proposition 3.8 hold; squares commute for parallel vectors too."""
     u, v = uvwab[0], np.cross(uvwab[0], uvwab[1])
     U, V, zero = t(u), t(v), np.zeros((3, 3))
     size = (u @ u) * (v @ v)
@@ -245,7 +245,7 @@ def test_duals_of_normal_vectors(uvwab) -> None:
 
 
 def test_duals_of_products(rng, uvwab) -> None:
-    """3.9 to 3.11: (3.4.26)-(3.4.36)."""
+    """Propositions 3.9 to 3.11, (3.4.26)-(3.4.36), hold."""
     u, v, w, *_ = uvwab
     I = symmetric(rng)
     U, V = t(u), t(v)
@@ -264,7 +264,7 @@ def test_duals_of_products(rng, uvwab) -> None:
 
 
 def test_bilinear_form_as_a_trace(rng, uvwab) -> None:
-    """3.12: (3.4.39) u.I v = -tr(u~ J v~)."""
+    """Proposition 3.12 holds: u.I v = -tr(u~ J v~) (3.4.39)."""
     u, v, *_ = uvwab
     I = symmetric(rng)
     J = array(euler_from_inertia(Symmetric.of(tensor(I))))

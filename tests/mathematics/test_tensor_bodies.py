@@ -1,7 +1,7 @@
-"""Chapter 4 of Balafoutis and Patel (1991): a rigid body by tensors, against plain NumPy.
+"""Compare rigid-body tensors (Balafoutis and Patel 1991, chapter 4) with NumPy.
 
-Rounding of a few dozen operations on numbers of order one: 1e-13; rates by central differences of
-fourth order with a step of 1e-3: 1e-8, second rates 1e-6.
+The tolerance 1e-13 is the rounding of a few dozen operations on values near one. Central
+differences of fourth order with a step of 1e-3 have errors of 1e-8, and second differences of 1e-6.
 """
 
 import itertools
@@ -55,19 +55,19 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 
 def cloud(rng) -> tuple[np.ndarray, np.ndarray]:
-    """Masses and places of points that make up a body."""
+    """Return the masses and positions of the points of a random body."""
     return rng.uniform(0.1, 1.0, size=8), rng.normal(size=(8, 3))
 
 
 def moments(masses, places) -> tuple[Symmetric, Symmetric]:
-    """I and J of points about the origin, from their definitions."""
+    """Return I and J of points about the origin, from their definitions."""
     J = np.einsum("n,ni,nj->ij", masses, places, places)
     I = sum(-m * t(r) @ t(r) for m, r in zip(masses, places, strict=True))
     return Symmetric.of(tensor(I)), Symmetric.of(tensor(J))
 
 
 def motion(rng):
-    """R, its first and second rate, w and wd of a body that turns as exp(a s + b s^2)."""
+    """Return the rotation R(s) of a body that rotates as exp(a s + b s^2)."""
     a, b = rng.normal(size=(2, 3))
 
     def R(s: float) -> np.ndarray:
@@ -77,7 +77,7 @@ def motion(rng):
 
 
 def differences(f, h: float = 1e-3):
-    """Value, first and second derivative at 1, by differences of fourth order."""
+    """Return f(1) and its first and second derivatives, by differences of fourth order."""
     values = {k: f(1.0 + k * h) for k in range(-2, 3)}
     first = (8 * (values[1] - values[-1]) - (values[2] - values[-2])) / (12 * h)
     second = 16 * (values[1] + values[-1]) - (values[2] + values[-2]) - 30 * values[0]
@@ -85,7 +85,10 @@ def differences(f, h: float = 1e-3):
 
 
 def test_spin(rng) -> None:
-    """Theorems 4.1 and 4.2: Rd R' = w~ is skew, Rdd R' = wd~ + w~ w~, and vect of it is wd."""
+    """Theorems 4.1 and 4.2 hold: Rd R' = w~ is skew, and Rdd R' = wd~ + w~ w~.
+
+    vect(Rdd R') is wd.
+    """
     R = motion(rng)
     value, rate, second = differences(R)
     spin = array(angular_velocity(tensor(value), tensor(rate)))
@@ -108,7 +111,7 @@ def test_spin(rng) -> None:
 
 @pytest.mark.parametrize("n", [2, 4, 5])
 def test_spin_of_any_dimension(rng, n: int) -> None:
-    """Theorem 4.1: Qd Q' is skew for every orthogonal Q."""
+    """Qd Q' is skew for every orthogonal Q (theorem 4.1)."""
     A, B = (X - X.T for X in rng.normal(size=(2, n, n)))
     Q, rate, _ = differences(lambda s: scipy.linalg.expm(A * s + B * s * s), 1e-4)
     spin = array(angular_velocity(tensor(Q), tensor(rate)))
@@ -116,7 +119,7 @@ def test_spin_of_any_dimension(rng, n: int) -> None:
 
 
 def test_points_of_a_body(rng) -> None:
-    """(4.2.15)-(4.2.24): velocity sd + w~ r and acceleration sdd + Omega r."""
+    """A point has velocity sd + w~ r and acceleration sdd + Omega r (4.2.15)-(4.2.24)."""
     R, (a, b, c), r = motion(rng), rng.normal(size=(3, 3)), rng.normal(size=3)
     s, sd, sdd = differences(lambda x: a + b * x + c * x * x)
     turn, rate, second = differences(R)
@@ -129,7 +132,10 @@ def test_points_of_a_body(rng) -> None:
 
 
 def test_momentum_and_torque_about_another_point(rng) -> None:
-    """(4.3.20)-(4.3.22), (4.3.33)-(4.3.36): L_o = L_c + r x m v, M_o = M_c + r x m a, by points."""
+    """L_o = L_c + r x m v and M_o = M_c + r x m a equal sums over points.
+
+    Source: (4.3.20)-(4.3.22) and (4.3.33)-(4.3.36).
+    """
     masses, places = cloud(rng)
     w, wd, v, a = rng.normal(size=(4, 3))
     m = float(masses.sum())
@@ -146,7 +152,7 @@ def test_momentum_and_torque_about_another_point(rng) -> None:
 
 
 def test_inertia_and_euler_tensors(rng) -> None:
-    """(4.3.3)-(4.3.14): definitions by sums over points, conversion both ways, parallel axes."""
+    """(4.3.3)-(4.3.14) hold: sums over points, conversions, and parallel axes."""
     masses, places = cloud(rng)
     I, J = moments(masses, places)
     close(array(euler_from_inertia(I)), array(J), ROUNDING)
@@ -165,7 +171,7 @@ def test_inertia_and_euler_tensors(rng) -> None:
 
 
 def test_rates(rng) -> None:
-    """(4.3.16): dI/dt = w~ I - I w~, and the same for J, whose rate is opposite (4.3.19)."""
+    """dI/dt = w~ I - I w~ (4.3.16), and dJ/dt = -dI/dt by the same formula (4.3.19)."""
     I, J = moments(*cloud(rng))
     R = motion(rng)
     value, rate, _ = differences(R)
@@ -178,7 +184,7 @@ def test_rates(rng) -> None:
 
 
 def test_momentum_and_torque_tensors(rng) -> None:
-    """Theorems 4.4 and 4.5: (4.3.23)-(4.3.44), by I and by J, against the vector forms."""
+    """Theorems 4.4 and 4.5, (4.3.23)-(4.3.44), agree with the vector forms, for I and J."""
     (I, J), (w, wd) = moments(*cloud(rng)), rng.normal(size=(2, 3))
     i, j = array(I), array(J)
     L = array(angular_momentum(vector(w), J))
@@ -201,7 +207,7 @@ def test_momentum_and_torque_tensors(rng) -> None:
 
 
 class Symbols:
-    """New symbols, and the count of what is made of them."""
+    """Source of new symbols, and counter of the operations on them."""
 
     def __init__(self) -> None:
         self.arena, self.number = Arena(RULES), itertools.count()
@@ -218,7 +224,7 @@ class Symbols:
 
 
 def test_one_body_by_vectors_takes_45_and_33() -> None:
-    """Section 4.3: acceleration 18M 15A, Euler's equation 24M 18A, m a 3M."""
+    """Counts of section 4.3: acceleration 18M 15A, Euler's equation 24M 18A, m a 3M."""
     s = Symbols()
     w, wd, r, sdd = (Vector(s.new(3)) for _ in range(4))
     m, I = s.new(1)[0], Symmetric(*s.new(6))
@@ -230,7 +236,10 @@ def test_one_body_by_vectors_takes_45_and_33() -> None:
 
 
 def test_one_body_by_tensors_takes_27_and_24() -> None:
-    """With Omega at hand, which takes 6M 9A: acceleration 9M 9A, moment 15M 15A, m a 3M."""
+    """Counts for a known Omega: acceleration 9M 9A, moment 15M 15A, m a 3M.
+
+    Omega itself takes 6M 9A.
+    """
     s = Symbols()
     Omega = AngularAcceleration(Vector(s.new(3)), Vector(s.new(3)))
     r, sdd, m, J = Vector(s.new(3)), Vector(s.new(3)), s.new(1)[0], Symmetric(*s.new(6))
@@ -248,7 +257,10 @@ def test_one_body_by_tensors_takes_27_and_24() -> None:
 
 
 def test_a_body_with_principal_axes_needs_no_entry_of_omega() -> None:
-    """Three products of w and six with numbers; two of these less where the body is round."""
+    """The moment takes three products of w, six with constants, and three additions.
+
+    Two equal principal moments save two products and one addition.
+    """
     for diagonal, expected in (((0.5, 0.7, 0.2), (9, 3)), ((0.4, 0.4, 0.1), (7, 2))):
         s = Symbols()
         Omega = AngularAcceleration(Vector(s.new(3)), Vector(s.new(3)))

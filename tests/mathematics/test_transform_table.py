@@ -1,4 +1,4 @@
-"""Every type of spatial algebra by every operation of a transform, against plain 6x6 matrices."""
+"""Compare all transforms of all types of spatial algebra with 6x6 matrices."""
 
 import itertools
 from typing import Any
@@ -31,8 +31,8 @@ from chasles.mathematics.spatial import (
 
 Reference = Any
 
-# How a type changes from A to B (table 2.5 of Featherstone 2008): what stands left of its matrix,
-# and right of it. M: X of motions, F: X* of forces, m, f: their inverses, 1: nothing.
+# Left and right factors that transform the matrix of a type from A to B (Featherstone 2008, table
+# 2.5). M: X for motions, F: X* for forces, m and f: their inverses, 1: no factor.
 RULES: dict[type, str] = {
     Motion: "M1",
     Motions: "M1",
@@ -51,7 +51,7 @@ RULES: dict[type, str] = {
 TRANSPOSED = [
     *(Force, Forces, RigidInertia, ArticulatedInertia, CoriolisInertia, GeneralInertia),
 ]
-"""Types whose way back is X' on the left."""
+"""Types for which X.T @ value transforms from B back to A."""
 
 TRANSFORMS = {
     "identity": Transform.identity(),
@@ -64,13 +64,13 @@ TRANSFORMS = {
 
 
 def dense(reference: Reference, value: object) -> np.ndarray:
-    """Any value as an array, its dyadics by their entries."""
+    """Convert any value, including dyadics, to an array."""
     entries = value.entries if isinstance(value, Dyadic) else value
     return np.asarray(reference.dense(entries))
 
 
 def sample(reference: Reference, kind: type, rng: np.random.Generator) -> Any:
-    """A value of a type in which no number is special."""
+    """Return a random value of a type, without special entries such as zeros."""
     if kind in (Motion, Force):
         return kind.of(*rng.normal(size=6).tolist())  # type: ignore[attr-defined]
     if kind in (Motions, Forces):
@@ -87,7 +87,7 @@ def sample(reference: Reference, kind: type, rng: np.random.Generator) -> Any:
 
 
 def expected(D: np.ndarray, value: np.ndarray, rule: str) -> np.ndarray:
-    """A value in other coordinates, D being the matrix from motions to motions."""
+    """Transform a value by a rule of RULES; D is the matrix X for motions."""
     inverse = np.linalg.inv(D)
     factors = {"M": D, "F": inverse.T, "m": inverse, "f": D.T}
     left, right = rule
@@ -133,7 +133,10 @@ def test_every_type_by_every_operation(
 def test_products_of_any_two(
     left: type, right: type, reference: Reference, rng: np.random.Generator
 ) -> None:
-    """What one gives another must take; then it is the product of their matrices."""
+    """A product exists if the output type of the left factor fits the right factor.
+
+    It then equals the product of the two matrices.
+    """
     maps = {"Fm": "FM", "Mf": "MF", "Mm": "MM", "Ff": "FF"}
     a, b = sample(reference, left, rng), sample(reference, right, rng)
     rule, other = maps.get(RULES[left], ""), RULES[right]
@@ -176,7 +179,7 @@ def test_dyads_are_products_of_two_vectors(reference: Reference, rng: np.random.
 
 
 def test_the_rate_of_an_inertia(reference: Reference, rng: np.random.Generator) -> None:
-    """dI/dt = v x* I - I v x (Eq 2.65), which is B + B' of the body's Coriolis inertia."""
+    """dI/dt = v x* I - I v x (Eq 2.65) equals B + B', where B is the Coriolis inertia."""
     I, v = reference.rigid(rng), reference.motion(rng)
     whole = GeneralInertia.of(I)
     rate = ForceMap.of(v) @ whole - whole @ MotionMap.of(v)
@@ -199,7 +202,7 @@ def test_an_inverse_inertia_moves_with_its_inertia(
 
 
 def reached(u: np.ndarray) -> Transform:
-    """The frame B that A becomes in unit time with velocity u, by the exponential of a matrix."""
+    """Return the transform to frame B, which A reaches in unit time with velocity u."""
     w, v = u[:3], u[3:]
     T = np.zeros((4, 4))
     T[:3, :3], T[:3, 3] = [[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]], v
@@ -209,7 +212,10 @@ def reached(u: np.ndarray) -> Transform:
 
 
 def test_halfway_is_the_printed_formula(reference: Reference, rng: np.random.Generator) -> None:
-    """Table A.2: half of (X23 - X32, X31 - X13, X12 - X21, X53 - X62, X61 - X43, X42 - X51)."""
+    """`halfway` is the formula of table A.2, and its result is invariant under X.
+
+    It is half of (X23 - X32, X31 - X13, X12 - X21, X53 - X62, X61 - X43, X42 - X51).
+    """
     X = sample(reference, Transform, rng)
     D = dense(reference, X)
     pairs = ((23, 32), (31, 13), (12, 21), (53, 62), (61, 43), (42, 51))
@@ -219,7 +225,7 @@ def test_halfway_is_the_printed_formula(reference: Reference, rng: np.random.Gen
 
 
 def test_halfway_converges_to_the_velocity() -> None:
-    """Errors fall as the cube of the distance; a pure translation is exact."""
+    """The error is proportional to the cube of the distance; a pure translation is exact."""
     u = np.array([0.5, -0.7, 0.3, 0.9, 0.2, -0.4])
     errors = [
         np.max(np.abs(np.array([*reached(scale * u).halfway()]) - scale * u))

@@ -1,4 +1,4 @@
-"""Roots of equations in a cosine and a sine: against polynomials in a tangent of half the angle."""
+"""Compare roots of equations in cosine and sine with polynomials in tan(angle / 2)."""
 
 import math
 
@@ -12,7 +12,7 @@ RNG = np.random.default_rng(7)
 
 
 def tangents(terms: list[float]) -> np.ndarray:
-    """Angles at which k + a c + b s + d c^2 + e c s + f s^2 vanishes."""
+    """Return the angles at which k + a c + b s + d c^2 + e c s + f s^2 is zero."""
     one, c, s = [1.0, 0.0, 1.0], [1.0, 0.0, -1.0], [0.0, 2.0, 0.0]
     products = [(one, one), (c, one), (s, one), (c, c), (c, s), (s, s)]
     total = sum(t * np.convolve(x, y) for t, (x, y) in zip(terms, products, strict=True))
@@ -22,7 +22,7 @@ def tangents(terms: list[float]) -> np.ndarray:
 
 
 def nearest(angle: float, found: list[Angle]) -> float:
-    """The distance of an angle from the nearest real root."""
+    """Return the distance of an angle from the nearest real root."""
     away = [abs(math.remainder(math.atan2(x.s, x.c) - angle, math.tau)) for x in found if x.real]
     return min(away, default=math.inf)
 
@@ -35,14 +35,14 @@ def test_a_line_meets_the_circle_twice_or_not_at_all() -> None:
         for x in found:
             assert x.c**2 + x.s**2 == pytest.approx(1.0)
             assert not x.real or abs(a * x.c + b * x.s - k) <= 1e-12 * (abs(a) + abs(b))
-    one, two = line(3.0, 4.0, 5.0)  # touches
+    one, two = line(3.0, 4.0, 5.0)  # the line is tangent to the circle
     assert one.real
     assert (one.c, one.s) == pytest.approx((0.6, 0.8))
     assert (two.c, two.s) == pytest.approx((0.6, 0.8))
 
 
 def test_equations_that_say_nothing_give_a_unit_vector() -> None:
-    """Singular postures: any angle will do, and none is NaN."""
+    """Degenerate equations, as at singular postures, give some angle and never NaN."""
     assert line(0.0, 0.0, 0.0)[0] == (1.0, 0.0, 1.0)
     assert not line(0.0, 0.0, 1.0)[0].real
     assert between(0.0, 0.0)[:2] == (1.0, 0.0)
@@ -51,13 +51,16 @@ def test_equations_that_say_nothing_give_a_unit_vector() -> None:
 
 @pytest.mark.parametrize("zero", [None, 1, 2, 3, 4, 5])
 def test_a_conic_meets_the_circle_where_the_polynomial_vanishes(zero: int | None) -> None:
-    """Every root of the quartic, also where coefficients vanish; no other root is called real."""
+    """All roots of the quartic are found, also if a coefficient is zero.
+
+    No other roots are marked real.
+    """
     met = 0
     for trial in range(100):
         terms = RNG.normal(size=6) * 10.0 ** RNG.uniform(-1.0, 1.0, 6)
         if zero is not None:
             terms[zero] = 0.0
-        if trial % 2:  # with a root for certain
+        if trial % 2:  # choose k so that a root exists
             c, s = math.cos(trial), math.sin(trial)
             terms[0] = -terms[1:] @ [c, s, c * c, c * s, s * s]
         found = conic(terms.tolist())

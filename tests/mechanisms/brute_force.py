@@ -1,16 +1,20 @@
-"""Postures by brute force: Newton's method from many starts, on 4x4 matrices of its own."""
+"""Find all postures by brute force: Newton's method from many starts, independent of chasles."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 SAME = 1e-3
-"""Postures of brute force that differ by less are one (rad or m)."""
+"""Difference (rad or m) below which two postures found by brute force count as one."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Axes (n, 3), points on them (n, 3), the pose of the tool, all at home; prismatic joints."""
+    """Serial chain in its home posture.
+
+    `axes` (n, 3) contains the joint axes, `points` (n, 3) points on them, `home` the pose of the
+    tool, and `slides` the indices of prismatic joints.
+    """
 
     axes: np.ndarray
     points: np.ndarray
@@ -18,7 +22,7 @@ class Chain:
     slides: tuple[int, ...] = ()
 
     def forward(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Poses (..., 4, 4) of the tool, and columns (..., 6, n) at the origin of the world."""
+        """Return tool poses (..., 4, 4) and Jacobians (..., 6, n) at the world's origin."""
         T = np.broadcast_to(np.eye(4), (*q.shape[:-1], 4, 4))
         columns = []
         for k, (h, o) in enumerate(zip(self.axes, self.points, strict=True)):
@@ -38,7 +42,7 @@ class Chain:
         return T @ self.home, np.stack(columns, axis=-1)
 
     def postures(self, goal: np.ndarray, starts: np.ndarray, steps: int = 40) -> np.ndarray:
-        """Distinct postures that reach a goal, from starts (m, n)."""
+        """Return distinct postures that reach a goal, from starts (m, n)."""
         q = starts.copy()
         for _ in range(steps):
             T, J = self.forward(q)
@@ -55,7 +59,7 @@ class Chain:
         return np.array(found).reshape(-1, q.shape[1])
 
     def apart(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """The largest difference of a joint, full turns apart."""
+        """Return the largest joint difference, modulo full turns of revolute joints."""
         d = np.abs(a - b)
         turns = [k not in self.slides for k in range(len(self.axes))]
         wrapped = np.minimum(d % (2.0 * np.pi), 2.0 * np.pi - d % (2.0 * np.pi))
@@ -63,7 +67,7 @@ class Chain:
 
 
 def _twist(goal: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """The rotation vector from T to the goal, and the velocity of the origin that goes with it."""
+    """Return the twist from T to the goal: rotation vector, and velocity at the world's origin."""
     R = goal[:3, :3] @ np.swapaxes(T[..., :3, :3], -1, -2)
     odd = R - np.swapaxes(R, -1, -2)
     w = 0.5 * np.stack([odd[..., 2, 1], odd[..., 0, 2], odd[..., 1, 0]], axis=-1)

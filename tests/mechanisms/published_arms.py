@@ -1,4 +1,4 @@
-"""Arms of the package example-robot-data, and two that are built in."""
+"""Robot arms from the package example-robot-data, and two built-in arms."""
 
 from functools import cache
 from importlib.metadata import files
@@ -10,7 +10,7 @@ from chasles.robots import puma560, stanford_arm
 
 @cache
 def published(name: str) -> tuple[chasles.Robot, str]:
-    """A published robot and the frame of its tool."""
+    """Return a published robot and the name of its tool frame."""
     if name in ("puma560", "stanford_arm"):
         return {"puma560": puma560, "stanford_arm": stanford_arm}[name](), "tool"
     found = [f for f in files("example-robot-data") or () if f.name == f"{name}.urdf"]

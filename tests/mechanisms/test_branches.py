@@ -1,4 +1,4 @@
-"""Closed forms of inverse kinematics: all postures, compared with brute force and known counts."""
+"""Closed-form inverse kinematics: compare all postures with brute force and known counts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +23,11 @@ from chasles.targets import Pose
 X, Y, Z = np.eye(3)
 
 
-# Arms by their axes -----------------------------------------------------------------------------
+# Arms defined by their axes ---------------------------------------------------------------------
 
 
 def tool(rng: np.random.Generator) -> np.ndarray:
-    """A random pose."""
+    """Return a random pose."""
     T = np.eye(4)
     R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     T[:3, :3], T[:3, 3] = R * np.linalg.det(R), rng.uniform(-0.5, 0.5, 3)
@@ -35,7 +35,7 @@ def tool(rng: np.random.Generator) -> np.ndarray:
 
 
 def chain(kind: str, first: int, seed: int, slides: tuple[int, ...] = ()) -> Chain:
-    """Six random axes of which three, from `first` on, intersect ("wrist") or are parallel."""
+    """Return six random axes. Three axes, from `first` on, intersect ("wrist") or are parallel."""
     rng = np.random.default_rng(seed)
     axes, points = rng.normal(size=(6, 3)), rng.uniform(-0.5, 0.5, (6, 3))
     if kind == "wrist":
@@ -47,7 +47,7 @@ def chain(kind: str, first: int, seed: int, slides: tuple[int, ...] = ()) -> Cha
 
 
 def arm_of(known: Chain) -> Arm:
-    """The same arm for the closed form."""
+    """Convert a chain to an arm for the closed form."""
     pairs = enumerate(zip(known.axes.tolist(), known.points.tolist(), strict=True))
     joints = tuple(Joint(k, tuple(h), tuple(o), k in known.slides) for k, (h, o) in pairs)
     R = Matrix(tuple(map(tuple, known.home[:3, :3].tolist())))
@@ -56,7 +56,7 @@ def arm_of(known: Chain) -> Arm:
 
 
 def branches(known: Arm, goals: np.ndarray, limit: float = np.inf) -> list[np.ndarray]:
-    """The postures of goals (n, 4, 4) that the program of an arm has, with limits of all joints."""
+    """Return the closed-form postures for goals (n, 4, 4), with the same limit for all joints."""
     form, exact = chosen(known)
     assert form is not None
     assert exact
@@ -75,7 +75,7 @@ def starts(known: Chain, rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def same_postures(known: Chain, seed: int, poses: int, count: int) -> int:
-    """Assert that brute force and the closed form find the same postures, and count them."""
+    """Assert that the closed form finds all postures of brute force; count its other postures."""
     rng, total = np.random.default_rng(seed), 0
     q = starts(known, rng, poses)
     q[:, known.slides] *= 0.2
@@ -97,7 +97,7 @@ def same_postures(known: Chain, seed: int, poses: int, count: int) -> int:
     ("kind", "first", "seed"), pairwise(["wrist", "plane"], range(4), [1, 2, 3])
 )
 def test_general_arms_have_the_postures_of_brute_force(kind: str, first: int, seed: int) -> None:
-    """Three intersecting or parallel axes in every place, the others skew, base and tool turned."""
+    """The three intersecting or parallel axes may be anywhere in the chain; the others are skew."""
     more = same_postures(chain(kind, first, seed), seed, 2, 300)
     assert more == 0
 
@@ -154,7 +154,10 @@ IIWA = ([Z, Y, Z, -Y, Z, Y, Z], [*[(0, 0, 0.36)] * 3, (0, 0, 0.78), *[(0, 0, 1.1
 
 
 def bending(seed: int) -> Chain:
-    """The axes of an iiwa, or seven random axes of which the first and last three intersect."""
+    """Return the axes of an iiwa (seed 0), or seven random axes.
+
+    The first three and the last three axes intersect.
+    """
     if not seed:
         return Chain(np.array(IIWA[0]), np.array(IIWA[1], float), np.eye(4))
     rng = np.random.default_rng(seed)
@@ -164,7 +167,7 @@ def bending(seed: int) -> Chain:
 
 
 def by_arm_angle(known: Chain, q: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """The postures of a pose that have the arm angle of another posture q."""
+    """Return the postures that reach a pose and have the arm angle of another posture q."""
     own = arm_of(known)
     form, exact = chosen(own)
     assert form is not None
@@ -180,7 +183,10 @@ def by_arm_angle(known: Chain, q: np.ndarray, T: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_arms_with_shoulder_and_wrist_have_the_postures_of_brute_force(seed: int) -> None:
-    """Postures of a numeric search are among those of their arm angle, up to eight."""
+    """Postures of a numerical search are among the closed-form postures with their arm angle.
+
+    There are at most eight postures for each arm angle.
+    """
     known, rng = bending(seed), np.random.default_rng(seed)
     T = known.forward(starts(known, rng, 1))[0][0]
     most = 0
@@ -195,7 +201,7 @@ def test_arms_with_shoulder_and_wrist_have_the_postures_of_brute_force(seed: int
 
 
 QUARTER, HALF = np.pi / 2.0, np.pi
-PUBLISHED_IIWA = (  # Drake's iiwa14: place, roll pitch yaw and limit of each joint
+PUBLISHED_IIWA = (  # Drake's iiwa14: position, roll-pitch-yaw and limit of each joint
     ((0, 0, 0.1575), (0, 0, 0), 2.96706),
     ((0, 0, 0.2025), (QUARTER, 0, HALF), 2.0944),
     ((0, 0.2045, 0), (QUARTER, 0, HALF), 2.96706),
@@ -207,7 +213,7 @@ PUBLISHED_IIWA = (  # Drake's iiwa14: place, roll pitch yaw and limit of each jo
 
 
 def test_an_iiwa_file_is_solved_by_its_arm_angle(tmp_path: Path) -> None:
-    """The form that inverse kinematics has kept is that of shoulder, elbow and wrist."""
+    """Inverse kinematics uses the closed form for arms with shoulder, elbow and wrist."""
     parts = ["<robot name='iiwa'>", *(f"<link name='l{k}'/>" for k in range(8))]
     for k, (place, angles, most) in enumerate(PUBLISHED_IIWA):
         xyz, rpy = (" ".join(f"{x:.15g}" for x in row) for row in (place, angles))
@@ -228,7 +234,7 @@ def test_an_iiwa_file_is_solved_by_its_arm_angle(tmp_path: Path) -> None:
 
 
 def test_singular_poses_of_arms_with_shoulder_and_wrist() -> None:
-    """Stretched, wrist over the shoulder, aligned axes: a posture is found."""
+    """A posture is found for a stretched arm, for a wrist above the shoulder, and aligned axes."""
     known = bending(0)
     for q in (
         [0.3, 0.4, 0.1, 0.0, 0.7, 0.2, 0.5],
@@ -242,7 +248,7 @@ def test_singular_poses_of_arms_with_shoulder_and_wrist() -> None:
 
 
 def test_singular_poses_have_postures() -> None:
-    """Stretched elbow, aligned wrist, wrist over the first axis, and all of them together."""
+    """Postures are found at elbow, wrist and shoulder singularities, also combined."""
     known = Chain(np.array(PUMA[0]), np.array(PUMA[1], float), np.eye(4))
     elbow = np.arctan2(0.43, 0.02) - np.pi  # upper arm and forearm in line
     over = np.zeros(6)
@@ -260,7 +266,7 @@ def test_singular_poses_have_postures() -> None:
 
 
 def test_limits_are_met_by_full_turns() -> None:
-    """A joint of [2, 9] rad takes an angle of 0.5 rad one turn further; one of [1, 2] refuses."""
+    """A joint with limits [2, 9] rad reaches 0.5 rad after a full turn; one with [1, 2] cannot."""
     known = arm_of(Chain(np.array(PUMA[0]), np.array(PUMA[1], float), np.eye(4)))
     q = np.array([0.5, -0.3, 0.4, 1.0, 0.8, -0.6])
     T = Chain(np.array(PUMA[0]), np.array(PUMA[1], float), np.eye(4)).forward(q)[0]
@@ -298,7 +304,7 @@ def reached(robot: chasles.Robot, frame: str, T: np.ndarray, found: Any) -> None
 
 @pytest.mark.parametrize("name", ["puma560", "stanford_arm", "ur5_robot", "ur10_robot"])
 def test_all_postures_of_published_arms(name: str) -> None:
-    """Every posture is among those of its pose, modulo full turns; nothing is found twice."""
+    """The original posture is found, modulo full turns, and no posture is found twice."""
     robot, frame = published(name)
     q = robot.random(np.random.default_rng(1), size=500)
     T = robot.forward_kinematics(q, frame=frame)
@@ -312,7 +318,8 @@ def test_all_postures_of_published_arms(name: str) -> None:
     same = (far < 1e-4).all(axis=-1)
     assert same[:, :, 0].any(axis=1).all()
     assert same[:, :, 1:].sum() == found.solved.sum()
-    assert found.solved.sum(axis=1).max() == (4 if name == "stanford_arm" else 8)  # one boom
+    # The boom of the Stanford arm extends in one direction only, which halves the number.
+    assert found.solved.sum(axis=1).max() == (4 if name == "stanford_arm" else 8)
 
 
 def test_poses_out_of_reach_have_no_posture() -> None:
@@ -345,7 +352,10 @@ def test_postures_have_the_same_bits_in_any_batch() -> None:
 
 
 def test_near_turns_joints_within_their_limits() -> None:
-    """The UR5 has two turns: the posture itself is the nearest, whatever its turns are."""
+    """The solution nearest to a posture is the posture itself, including full turns.
+
+    UR5 joints have a range of two turns.
+    """
     robot, frame = published("ur5_robot")
     q = robot.random(np.random.default_rng(3), size=50)
     found = robot.inverse_kinematics({frame: robot.forward_kinematics(q, frame=frame)}, near=q)
@@ -362,7 +372,7 @@ def test_wide_tolerances_ask_for_more_than_the_branches() -> None:
 
 
 def test_seven_joints_are_sampled_along_the_redundancy() -> None:
-    """Panda: distinct postures from the whole family; with one joint fixed, all branches."""
+    """A Panda has distinct postures from the whole family, or all branches for a fixed joint."""
     robot, frame = published("panda")
     q = robot.random(np.random.default_rng(4), size=40)
     T = robot.forward_kinematics(q, frame=frame)
@@ -383,7 +393,7 @@ def test_seven_joints_are_sampled_along_the_redundancy() -> None:
 
 
 def test_every_pose_of_the_panda_is_reached() -> None:
-    """Poses that the search misses are found along the redundancy."""
+    """Poses that the search misses are found by varying the redundant joint."""
     robot, frame = published("panda")
     q = robot.random(np.random.default_rng(5), size=20_000)
     T = robot.forward_kinematics(q, frame=frame)
@@ -392,13 +402,16 @@ def test_every_pose_of_the_panda_is_reached() -> None:
     assert np.abs(robot.forward_kinematics(found.q, frame=frame) - T).max() < 3e-6
     usual = robot.inverse_kinematics({frame: T})
     assert usual.solved.all()
-    for k in np.argsort(usual.iterations)[-5:]:  # one by one, with the same bits
-        for _ in range(2):  # the second call takes the short way
+    for k in np.argsort(usual.iterations)[-5:]:  # single problems, bitwise identical
+        for _ in range(2):  # the second call takes the fast path
             assert np.array_equal(robot.inverse_kinematics({frame: T[k]}).q, usual.q[k])
 
 
 def test_axes_that_intersect_nearly_are_solved_but_promise_nothing() -> None:
-    """The PUMA's wrist opened by 10 um: closed forms start the search, which meets the pose."""
+    """Wrist axes that are 10 um apart are solved by a search that starts from closed forms.
+
+    The list of postures is then not marked as complete.
+    """
     robot = puma560()
     source = robot.model.source
     joints = tuple(

@@ -1,4 +1,4 @@
-"""Comfortable postures in the null space, full turns, and limits of joints in loops."""
+"""Options `comfort` and `wraps` of inverse kinematics, and limits of joints in loops."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ from chasles.targets import Pose, Position
 
 PUMA = puma560()
 WRIST = "link4"
-"""A frame whose position three joints decide, so that three are free."""
+"""Frame whose position depends on three joints only, so that the other three are free."""
 
 
 def limited(robot: chasles.Robot, limits: dict[str, tuple[float, float]]) -> chasles.Robot:
@@ -29,7 +29,7 @@ def limited(robot: chasles.Robot, limits: dict[str, tuple[float, float]]) -> cha
 
 
 def targets(count: int) -> np.ndarray:
-    """Points that the tip of a plane arm reaches."""
+    """Return points within reach of the tip of a planar arm."""
     arm = planar(4)
     q = np.random.default_rng(1).uniform(-1.0, 1.0, (count, 4))
     return arm.forward_kinematics(q, frame=arm.frames[-1])[:, :3, 3]
@@ -37,7 +37,7 @@ def targets(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("weight", [None, [1.0, 4.0, 0.5, 2.0]])
 def test_the_comfort_of_a_redundant_arm_is_stationary(weight: Any) -> None:
-    """Along the null space of the Jacobian, the squared distance has no slope."""
+    """The gradient of the squared distance is zero along the null space of the Jacobian."""
     arm, point = planar(4), targets(40)
     tip = arm.frames[-1]
     wanted = np.array([0.4, -0.3, 0.5, 0.2])
@@ -51,7 +51,7 @@ def test_the_comfort_of_a_redundant_arm_is_stationary(weight: Any) -> None:
     for q in found.q:
         N = null_space(arm.jacobian(q, frame=tip)[3:])
         settled += bool(np.abs(N.T @ (W * (q - wanted))).max() < 1e-4)
-    assert settled >= 38  # others have come back to where they were
+    assert settled >= 38  # the others could not be improved
 
     def away(q: np.ndarray) -> np.ndarray:
         return np.sum(W * (q - wanted) ** 2, axis=-1)
@@ -78,7 +78,7 @@ def test_the_middle_between_the_limits_keeps_away_from_them() -> None:
     assert found.solved.all()
     assert np.abs(PUMA.forward_kinematics(found.q, frame=WRIST)[:, :3, 3] - point).max() < 1e-6
     middle = 0.5 * (PUMA.limits.lower + PUMA.limits.upper)
-    assert np.abs(found.q[:, 4:] - middle[4:]).max() < 1e-5  # these do not move the wrist's centre
+    assert np.abs(found.q[:, 4:] - middle[4:]).max() < 1e-5  # these do not move the wrist center
     assert not found.limits[:, 4:].any()
 
 
@@ -110,7 +110,7 @@ def test_comfort_respects_limits_and_fixed_joints() -> None:
 
 
 def test_full_turns_are_added_on_request() -> None:
-    """A joint that may turn three times has each solution at three angles."""
+    """A joint with a range of three turns has each solution at three angles."""
     arm = planar(2)
     tip = arm.frames[-1]
     wide = limited(arm, {arm.joints[0]: (-9.5, 9.5), arm.joints[1]: (-3.0, 3.0)})
@@ -129,7 +129,10 @@ def test_full_turns_are_added_on_request() -> None:
 
 @pytest.mark.parametrize("make", [stewart, delta])
 def test_limits_of_joints_in_loops(make: Any) -> None:
-    """Legs (or arms) with limits: poses within are solved, poses beyond are not, nor is it left."""
+    """Poses within the limits of the legs (or arms) are solved, and other poses are not.
+
+    Limits are respected in both cases.
+    """
     free = make()
     names = [n for n in free.joints if n.startswith("leg" if make is stewart else "arm")]
     limit = 0.05 if make is stewart else 0.15

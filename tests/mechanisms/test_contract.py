@@ -1,4 +1,4 @@
-"""The contract of mechanisms: trees, closed loops and motion in time answer as their robots do."""
+"""Mechanisms return the same results as their robots: trees, closed loops, driven joints."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ KINDS = ("tree", "loops", "time", "loops in time")
 
 
 def calls(one: Any, q: np.ndarray, qd: np.ndarray, frame: str) -> dict[str, Any]:
-    """Functions that motion asks for, of a robot or of its mechanism."""
+    """Return the results of functions that simulations use, for a robot or its mechanism."""
     return {
         "integrate": one.integrate(q, qd),
         "difference": one.difference(q, q + 0.1 * qd),
@@ -52,7 +52,7 @@ def calls(one: Any, q: np.ndarray, qd: np.ndarray, frame: str) -> dict[str, Any]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mechanism_answers_as_its_robot(kind: str) -> None:
-    """At the first call and at later ones, which are kept."""
+    """Results are identical to the robot's, at the first call and at later, cached calls."""
     made = robot(kind)
     rng = np.random.default_rng(0)
     q, qd = rng.uniform(-1.0, 1.0, (2, made.nv))
@@ -85,7 +85,7 @@ def test_functions_are_kept_for_all_times() -> None:
 
 
 def test_functions_of_loops_are_prepared_for_their_options() -> None:
-    """What one set of options prepares does not answer for another."""
+    """A function prepared for some options is not used for others."""
     made = mechanism("five_bar")
     q = made.assemble([2.2, 0.9])
     qd = made.complete(q, [0.4, -0.3])
@@ -116,7 +116,7 @@ def test_what_a_tree_has_not() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_way_of_calling_again(kind: str) -> None:
-    """Targets, threads, lists, options and loads: the same numbers when a function is ready."""
+    """Repeated calls give the same values with `out`, threads, lists, options and loads."""
     made = robot(kind)
     q = made.mechanism.near(made.neutral())
     loops = "loops" in kind

@@ -1,4 +1,4 @@
-"""Full turns of joints: which postures they leave the same, and limits that are far apart."""
+"""Full turns of joints in inverse kinematics: equivalent postures, and limits far apart."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child li
 
 
 def two_joints(folder: Path, low: float, high: float, more: str = "") -> chasles.Robot:
-    """Two revolute joints along z with rods of 1 m; the second may mimic the first, freely."""
+    """Return an arm with two revolute joints about z and rods of 1 m.
+
+    If `more` makes the second joint mimic the first, the second has wide limits.
+    """
     wide = 20 if more else 2
     first = JOINT.format(
         name="one", kind="revolute", parent="base", child="a", far=0, low=low, high=high, more=""
@@ -35,7 +38,7 @@ def two_joints(folder: Path, low: float, high: float, more: str = "") -> chasles
 
 
 def reached(robot: chasles.Robot, frame: str, point: Any, found: Any) -> None:
-    """Assert that all solutions reach a point, and that rows without one are NaN."""
+    """Assert that all solutions reach a point, and that rows without a solution are NaN."""
     at = robot.forward_kinematics(found.q[found.solved], frame=frame)[..., :3, 3]
     assert np.abs(at - point).max() < 3e-6
     assert np.isnan(found.q[~found.solved]).all()
@@ -54,7 +57,7 @@ def test_turns_of_a_leader_count_if_its_followers_turn_fully(tmp_path: Path, rat
 
 
 def test_joints_that_advance_are_not_the_same_after_a_turn(tmp_path: Path) -> None:
-    """Of postures of a screw that are one turn apart, only one has the pose."""
+    """Postures of a screw joint that are one turn apart have different poses."""
     text = """
 format = "mechanism"
 name = "screw"
@@ -92,18 +95,18 @@ def test_limits_many_turns_apart(tmp_path: Path, far: float) -> None:
     reached(robot, "tip", point, found)
 
 
-# Options that meet ------------------------------------------------------------------------------
+# Combinations of options ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wide", range(3, 6))
 def test_errors_with_wide_tolerances_give_way(wide: int) -> None:
-    """A goal out of reach, but for one length that may be wrong by its own tolerance."""
+    """An offset of 5 cm along one axis is accepted by the wide tolerance of that axis."""
     robot = puma560()
     T = robot.forward_kinematics([0.3, 0.5, -1.0, 0.2, 0.9, -0.4], frame="tool")
     T[wide - 3, 3] += 0.05
     tolerance = np.full(6, 1e-6)
     tolerance[wide] = 0.1
-    for _ in range(2):  # the second call takes the short way
+    for _ in range(2):  # the second call takes the fast path
         found = robot.inverse_kinematics({"tool": Pose(T, tolerance=tolerance)})
         assert found.solved
         away = robot.forward_kinematics(found.q, frame="tool")[:3, 3] - T[:3, 3]

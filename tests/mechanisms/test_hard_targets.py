@@ -1,4 +1,4 @@
-"""Targets at singularities, out of reach, and with errors that do not count."""
+"""Inverse kinematics at singularities, out of reach, and with errors that are ignored."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ PUMA = puma560()
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:
-    """By the angle and the skew part, for angles below pi."""
+    """Return the rotation vector of R from its angle and skew part, for angles below pi."""
     angle = np.arccos(np.clip((np.trace(R) - 1.0) / 2.0, -1.0, 1.0))
     axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     return np.asarray(0.5 * axis * (angle / np.sin(angle) if angle > 1e-9 else 1.0))
 
 
 def singular(robot: chasles.Robot, count: int) -> np.ndarray:
-    """Postures whose Jacobian has lost a rank: wrists in line, elbows stretched."""
+    """Return postures with a singular Jacobian, because wrist axes are aligned."""
     q = robot.random(np.random.default_rng(4), size=count)
     q[:, 4] = 0.0
     return q
@@ -42,7 +42,7 @@ def test_poses_at_wrist_singularities_are_solved(make: Any) -> None:
 
 
 def test_stretched_arms_are_solved() -> None:
-    """The boundary of the workspace, where the solution is a double one."""
+    """Targets on the boundary of the workspace, which are double solutions, are solved."""
     arm = planar(3)
     tip = arm.frames[-1]
     q = np.zeros((200, 3))
@@ -51,7 +51,7 @@ def test_stretched_arms_are_solved() -> None:
     found = arm.inverse_kinematics({tip: Position(T[:, :3, 3])})
     assert found.solved.all()
     stretched = PUMA.random(np.random.default_rng(6), size=400)
-    stretched[:, 2] = np.arctan2(0.0203, 0.4318) - np.pi / 2  # the wrist's centre as far as it goes
+    stretched[:, 2] = np.arctan2(0.0203, 0.4318) - np.pi / 2  # the wrist is as far as possible
     farthest = np.linalg.norm(PUMA.forward_kinematics(stretched, frame="link4")[:, :3, 3], axis=1)
     others = PUMA.random(np.random.default_rng(7), size=4000)
     reach = np.linalg.norm(PUMA.forward_kinematics(others, frame="link4")[:, :3, 3], axis=1)
@@ -63,7 +63,10 @@ def test_stretched_arms_are_solved() -> None:
 
 
 def test_what_is_out_of_reach_has_the_least_error() -> None:
-    """SciPy, from many starts, finds no posture that is better by 1e-3 (rad, parts of the size)."""
+    """SciPy finds no posture with an error smaller by 1e-3, from many starts.
+
+    Errors are in rad and in units of the robot's size.
+    """
     rng, scale = np.random.default_rng(8), 1.0 / size(PUMA.model)
     T = PUMA.forward_kinematics(PUMA.random(rng, size=5), frame="tool")
     T[:, :3, 3] *= 1.8
@@ -87,7 +90,7 @@ def test_what_is_out_of_reach_has_the_least_error() -> None:
 
 
 def test_errors_of_weight_0_do_not_count() -> None:
-    """A pose without its turn about the world's z axis, and without its height."""
+    """A pose target with weight 0 for its height is reached except for the height."""
     q = PUMA.random(np.random.default_rng(9), size=30)
     T = PUMA.forward_kinematics(q, frame="tool")
     T[:, 2, 3] += 5.0
@@ -99,7 +102,7 @@ def test_errors_of_weight_0_do_not_count() -> None:
 
 
 def test_each_error_has_its_tolerance() -> None:
-    """Out of reach by 5 mm along x alone: solved if that axis allows it."""
+    """A point out of reach by 5 mm along x is solved if the tolerance along x allows it."""
     arm = planar(2)
     tip = arm.frames[-1]
     reach = arm.forward_kinematics([0.0, 0.0], frame=tip)[0, 3]
@@ -116,7 +119,7 @@ def test_each_error_has_its_tolerance() -> None:
 
 
 def test_weights_and_tolerances_of_each_problem() -> None:
-    """Rows of a batch are solved as if each were alone, with the same bits."""
+    """Problems of a batch give results that are bitwise identical to single problems."""
     arm = planar(2)
     tip = arm.frames[-1]
     reach = arm.forward_kinematics([0.0, 0.0], frame=tip)[0, 3]
@@ -148,7 +151,7 @@ def test_weights_and_tolerances_of_each_problem() -> None:
 
 
 def test_an_error_that_no_joint_changes_does_not_slow_the_others() -> None:
-    """A planar arm cannot leave its plane: the other errors vanish in as few steps as within it."""
+    """A target outside an arm's plane needs as many iterations as one within the plane."""
     arm = planar(3)
     tip = arm.frames[-1]
     T = arm.forward_kinematics(arm.random(np.random.default_rng(2), size=200), frame=tip)

@@ -1,4 +1,4 @@
-"""Inverse kinematics: postures are checked by forward kinematics, limits and closed forms."""
+"""Check inverse kinematics with forward kinematics, limits and closed forms."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,25 +32,25 @@ from chasles.targets import (
 
 PUMA = puma560()
 TREE = tree(3, 7, floating=True)
-"""A floating tree with joints of several types."""
+"""Floating tree with several joint types."""
 
 
 def poses(robot: chasles.Robot, frame: str, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Postures uniform in the limits, and the poses that they reach."""
+    """Return random postures, uniform within the limits, and their poses."""
     q = robot.random(np.random.default_rng(1), size=count)
     return q, robot.forward_kinematics(q, frame=frame)
 
 
 @pytest.mark.parametrize("make", [puma560, stanford_arm])
 def test_reachable_poses_are_solved(make: Any) -> None:
-    """99.95 % of 10,000 poses, within 1e-6 rad and m, and within the limits."""
+    """99.95 % of 10,000 poses are reached to 1e-6 rad and m, within the limits."""
     robot = make()
     _, T = poses(robot, "tool", 10_000)
     found = robot.inverse_kinematics({"tool": T})
     assert found.solved.mean() >= 0.9995
     error = robot.forward_kinematics(found.q, frame="tool")[found.solved] - T[found.solved]
     assert np.abs(error[:, :3, 3]).max() <= 1e-6
-    assert np.linalg.norm(error[:, :3, :3], axis=(1, 2)).max() < 3e-6  # sqrt(2) |angle|, 3 axes
+    assert np.linalg.norm(error[:, :3, :3], axis=(1, 2)).max() < 3e-6  # norm = sqrt(2) |angle|
     assert (found.q >= robot.limits.lower).all()
     assert (found.q <= robot.limits.upper).all()
     assert np.array_equal(found.limits == -1, found.q == robot.limits.lower)
@@ -90,7 +90,7 @@ def _target(name: str, q: np.ndarray) -> tuple[str, Target]:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_rows_of_a_target_are_its_slopes(name: str) -> None:
-    """Differences of every error by every joint, near the goal, where the rows are exact."""
+    """Jacobian rows of targets agree with differences near the goal, where they are exact."""
     rng = np.random.default_rng(5)
     reached = PUMA.random(rng)
     frame, target = _target(name, reached)
@@ -114,7 +114,7 @@ def test_rows_of_a_target_are_its_slopes(name: str) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_kind_of_target(name: str) -> None:
-    """Reached as the target says, which other functions of the robot tell."""
+    """Every kind of target is reached, as verified by other functions of the robot."""
     q = PUMA.random(np.random.default_rng(2), size=50)
     frame, target = _target(name, q)
     found = PUMA.inverse_kinematics({frame: target})
@@ -142,7 +142,10 @@ def test_every_kind_of_target(name: str) -> None:
 
 
 def test_several_targets_with_weights_and_tolerances() -> None:
-    """Where not all can be met, the heavier one is nearer; a wide tolerance makes it solved."""
+    """If targets conflict, the one with the larger weight has the smaller error.
+
+    With a wide tolerance, the problem counts as solved.
+    """
     q = PUMA.random(np.random.default_rng(3))
     T = PUMA.forward_kinematics(q, frame="tool")
     point, other = T[:3, 3], T[:3, 3] + [0.1, 0.0, 0.0]
@@ -155,13 +158,13 @@ def test_several_targets_with_weights_and_tolerances() -> None:
 
     light, heavy, solved = miss(1.0, 3.0)
     assert not solved
-    assert light == pytest.approx(0.09, abs=1e-4)  # the mean, weighted by 1 and 9
+    assert light == pytest.approx(0.09, abs=1e-4)  # the point is the mean with weights 1 and 9
     assert heavy == pytest.approx(0.01, abs=1e-4)
     assert miss(1.0, 3.0, tolerance=0.2)[2]
 
 
 def test_a_point_out_of_reach_is_approached_as_far_as_possible() -> None:
-    """Two links of 1 m: the arm points at the target, and the miss is what is left."""
+    """The arm points at the target, and the error is the remaining distance."""
     arm = planar(2)
     tip = arm.frames[-1]
     reach = np.linalg.norm(arm.forward_kinematics([0.0, 0.0], frame=tip)[:3, 3])
@@ -174,7 +177,7 @@ def test_a_point_out_of_reach_is_approached_as_far_as_possible() -> None:
 
 
 def test_limits_hold_a_joint_that_is_pushed_against_them() -> None:
-    """A target beyond the limits: the joint stays at its limit, and the result says so."""
+    """Joints stay at their limits if the target is beyond them, and the result reports this."""
     arm = planar(2)
     limited = chasles.Robot(
         _limited(arm.model.source, {arm.joints[0]: (-0.5, 0.5), arm.joints[1]: (-0.1, 0.1)})
@@ -200,7 +203,7 @@ def _limited(source: Any, limits: dict[str, tuple[float, float]]) -> Any:
 
 
 def test_all_postures_of_an_arm_with_a_spherical_wrist() -> None:
-    """Without limits a PUMA has eight: shoulder, elbow and wrist, two ways each."""
+    """A PUMA without limits has eight postures: two each for shoulder, elbow and wrist."""
     free = dict.fromkeys(PUMA.joints, (-np.pi, np.pi))
     robot = chasles.Robot(_limited(PUMA.model.source, free))
     q = np.array([0.3, -0.8, 0.5, 0.6, 0.9, -0.4])
@@ -216,7 +219,7 @@ def test_all_postures_of_an_arm_with_a_spherical_wrist() -> None:
 
 
 def test_the_solution_near_a_posture() -> None:
-    """Of several postures the nearest; of a redundant arm the nearest of a whole family."""
+    """`near` selects the nearest of several postures, or of the family of a redundant arm."""
     rng = np.random.default_rng(8)
     q = PUMA.random(rng, size=20)
     T = PUMA.forward_kinematics(q, frame="tool")
@@ -229,7 +232,7 @@ def test_the_solution_near_a_posture() -> None:
     point = arm.forward_kinematics([0.5, 0.6, -0.3], frame=tip)[:3, 3]
     near = arm.inverse_kinematics({tip: Position(point)}, near=wanted)
     assert near.solved
-    # Lagrange's condition: the way to the posture is normal to the motions that keep the point.
+    # Optimality: the difference to the posture is normal to the motions that keep the point.
     J = arm.jacobian(near.q, frame=tip)[3:]
     still = np.linalg.svd(J)[2][2]
     assert abs(still @ (near.q - wanted)) < 1e-4 * np.linalg.norm(near.q - wanted)
@@ -237,7 +240,10 @@ def test_the_solution_near_a_posture() -> None:
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_the_nearest_of_a_family_of_solutions_within_limits(count: int) -> None:
-    """Moves that keep the pose and the active limits do not lead nearer; alone and in a batch."""
+    """No motion that keeps the pose and the active limits leads nearer.
+
+    A single problem and a batch give bitwise identical results.
+    """
     robot, frame = published("panda")
     rng = np.random.default_rng(2)
     q, wanted = robot.random(rng, size=(2, 40))[:, :count]
@@ -265,7 +271,7 @@ def test_fixed_joints_stay_where_the_guess_has_them() -> None:
 
 
 def test_a_floating_tree_with_several_types_of_joints() -> None:
-    """Quaternions stay unit, two frames are reached at once, from guesses nearby."""
+    """Two frames of a tree with quaternions are reached at once, from nearby guesses."""
     rng = np.random.default_rng(6)
     q = TREE.random(rng, size=30)
     frames = TREE.bodies[-1], TREE.bodies[2]
@@ -279,7 +285,7 @@ def test_a_floating_tree_with_several_types_of_joints() -> None:
 
 @pytest.mark.parametrize("make", [five_bar, delta, stewart])
 def test_closed_loops_are_solved_with_the_targets(make: Any) -> None:
-    """Positions of the tip of assembled mechanisms; closures to 1e-10."""
+    """Targets from assembled configurations are reached, with loop residuals below 1e-10."""
     robot = make()
     rng = np.random.default_rng(0)
     start = robot.mechanism.loops.references[0]
@@ -326,7 +332,7 @@ def test_empty_batches_and_broken_targets() -> None:
 
 
 def test_statuses_of_the_step() -> None:
-    """A search that is at its goal is solved at once, and stays."""
+    """A search that starts at its goal is solved at once and does not move."""
     q = np.array([0.1, 0.2])
     arm = planar(2)
     task = Task(arm.model, ((arm.frames[-1], Position(None)),), *[np.full(2, x) for x in (-9, 9)])
@@ -342,7 +348,7 @@ def test_statuses_of_the_step() -> None:
 
 
 def test_a_weight_and_a_tolerance_may_differ_for_angles_and_lengths() -> None:
-    """Ratios of weights count alone, however large or small they are."""
+    """Only ratios of weights matter, even for very large or very small weights."""
     T = PUMA.forward_kinematics([0.3, 0.5, -1.0, 0.2, 0.9, -0.4], frame="tool")
     for weight in ((1.0, 2.0), [3, 1], np.ones(2), 1e300, 1e-200):
         found = PUMA.inverse_kinematics({"tool": Pose(T, weight=weight, tolerance=(1e-5, 1e-6))})
@@ -351,7 +357,7 @@ def test_a_weight_and_a_tolerance_may_differ_for_angles_and_lengths() -> None:
 
 
 def test_directions_of_any_length_and_points_far_away() -> None:
-    """A square that overflows is not a solution."""
+    """Directions of any length are accepted; points so far that squares overflow are refused."""
     for length in (1e300, 1.0, 5e-324):
         found = PUMA.inverse_kinematics({"tool": Axis([0.0, 0.0, length])})
         turned = PUMA.forward_kinematics(found.q, frame="tool")[:3, 2]
@@ -397,7 +403,7 @@ def test_a_ball_that_rolls_has_more_coordinates_than_velocities() -> None:
 
 
 def test_one_guess_for_a_batch_is_that_guess_for_each() -> None:
-    """Solutions are reached and within the limits, with the bits of a guess in every row."""
+    """One guess for a batch gives bitwise the same results as copies of it for each problem."""
     q, T = poses(PUMA, "tool", 50)
     found = PUMA.inverse_kinematics({"tool": T}, guess=q[0])
     assert found.solved.all()
@@ -418,7 +424,7 @@ def test_a_batch_of_quaternions_is_the_batch_of_their_matrices() -> None:
 
 
 def test_limits_of_joints_with_several_angles_are_held() -> None:
-    """Each angle of a universal joint has the joint's limits, at the solution and on the way."""
+    """Each angle of a universal joint stays within the joint's limits."""
     x, y = Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0)
     up = replace(Transform.identity(), r=Vector.of(0.0, 0.0, 0.5))
     axes: dict[str, Any] = {"axis": x, "second_axis": y, "limits": Limits(-0.5, 0.6)}

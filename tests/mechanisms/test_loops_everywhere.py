@@ -1,6 +1,7 @@
-"""What every public function does with loops: true of closed motions, closed itself, or refused.
+"""Check every public function for a robot with loops.
 
-A new function of the robot, of `chasles` or of `chasles.control` needs a row here.
+A function is valid for closed motions as it is, takes loops into account, or refuses loops. Each
+new function of the robot, of `chasles` or of `chasles.control` needs a row here.
 """
 
 import inspect
@@ -28,7 +29,7 @@ NAME, FRAME = "five_bar", "tip"
 
 
 class State(NamedTuple):
-    """A closed motion under joint forces, and what dense linear algebra makes of it."""
+    """State that satisfies the loops, joint torques, and results of dense linear algebra."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -37,11 +38,11 @@ class State(NamedTuple):
     M: np.ndarray
     h: np.ndarray
     G: np.ndarray
-    """qd = G yd, by the null space of the loops' matrix."""
+    """Matrix in qd = G yd, from the null space of the loop matrix."""
 
 
 def with_tip() -> chasles.Robot:
-    """A five-bar with a frame at the pin that closes it."""
+    """Return a five-bar with a frame at the pin that closes its loop."""
     source = mechanism(NAME).model.source
     (pin,) = source.loops
     return chasles.Robot(replace(source, frames=(FrameData(FRAME, str(pin.parent), pin.pose),)))
@@ -67,13 +68,13 @@ def state() -> State:
     return State(q, qd, tau, constraint_forces(M, h, K, k, tau), M, h, G)
 
 
-# The rows ----------------------------------------------------------------------------------------
+# Checks ------------------------------------------------------------------------------------------
 
 Check = Callable[[State], None]
 
 
 def alike(name: str, *arguments: str, **options: Any) -> Check:
-    """True of closed motions as of all others: the same as that of the tree, which has no loops."""
+    """Return a check that a function gives the same result as for the tree without loops."""
 
     def check(s: State) -> None:
         arrays = [getattr(s, argument) for argument in arguments]
@@ -86,7 +87,7 @@ def alike(name: str, *arguments: str, **options: Any) -> Check:
 
 
 def refused(call: Callable[[State], object], message: str) -> Check:
-    """An error that names the remedy."""
+    """Return a check that a call raises an error with a message that names the remedy."""
 
     def check(s: State) -> None:
         with pytest.raises((ValueError, TypeError), match=message):
@@ -96,7 +97,7 @@ def refused(call: Callable[[State], object], message: str) -> Check:
 
 
 def itself(s: State) -> None:
-    """A mechanism that does not depend on time is the same at any."""
+    """Check that a robot that does not depend on time is the same at any time."""
     assert ROBOT.at(0.5) is ROBOT
 
 
@@ -106,7 +107,7 @@ def accelerations(s: State) -> None:
 
 
 def linear(s: State) -> None:
-    """B of the freedoms that are left; the tree's own system only by name."""
+    """Check B in independent coordinates, and the linearization in tree coordinates."""
     A, B = ROBOT.linearize(s.q, s.qd, s.tau)
     close(B, np.vstack([np.zeros((2, 4)), np.linalg.solve(s.G.T @ s.M @ s.G, s.G.T)]), 1e-10)
     opened = ROBOT.linearize(s.q, s.qd, s.tau, coordinates="tree")
@@ -141,7 +142,7 @@ def operational_inertia(s: State) -> None:
 
 
 def reactions(s: State) -> None:
-    """Along its axis each joint transmits its own force, and no more, whatever loops exert."""
+    """Check that each joint transmits exactly its own torque along its axis."""
     refused(lambda s: ROBOT.joint_reactions(s.q, s.qd, s.qdd), "pass `multipliers`")(s)
     qdd, lam = ROBOT.constrained_dynamics(s.q, s.qd, s.tau)
     f_ext = {FRAME: [0.1, 0.2, 0.3, 1.0, -2.0, 0.5]}
@@ -155,14 +156,17 @@ def reactions(s: State) -> None:
 
 
 def forces_of_actuators(s: State) -> None:
-    """Plain, those of the tree, with which loops transmit nothing; at actuators, G' u = G' tau."""
+    """Check that inverse dynamics is that of the tree, or satisfies G' u = G' tau at actuators."""
     alike("inverse_dynamics", "q", "qd", "qdd")(s)
     u = ROBOT.inverse_dynamics(s.q, s.qd, s.qdd, actuated=ROBOT.independent)
     close(s.G.T @ u, s.G.T @ s.tau, 1e-9)
 
 
 def mixed(s: State) -> None:
-    """One motion, whichever joints' accelerations are known; rates that open loops are refused."""
+    """Check that results do not depend on which joints have known accelerations.
+
+    Velocities that violate the loops are refused.
+    """
     for known in (ROBOT.joints[:1], ROBOT.independent, ROBOT.joints[1:]):
         there = [ROBOT.joints.index(name) for name in known]
         given, expected = s.tau.copy(), s.qdd.copy()
@@ -177,13 +181,17 @@ def mixed(s: State) -> None:
 
 
 def driving(s: State) -> None:
-    """Beside the forces of the loops, which must be said; `test_time_in_loops` has them."""
+    """Check that driving forces require multipliers. `test_time_in_loops` checks the values."""
     refused(lambda s: ROBOT.driving_forces(s.q, s.qd, s.qdd), "pass `multipliers`, the second")(s)
     assert ROBOT.driving_forces(s.q, s.qd, s.qdd, np.zeros(ROBOT.model.loop_rows)).shape == (0,)
 
 
 def equivalence(s: State) -> None:
-    """Inertias regrouped: yes. Open, longer, or closed otherwise: no. By a weaker joint: yes."""
+    """Check which robots are equivalent.
+
+    Regrouped inertias and a weaker loop joint keep equivalence. Open loops, other lengths, other
+    couplings and other masses do not.
+    """
     source = ROBOT.model.source
     (loop,) = source.loops
     ball = chasles.Robot(replace(source, loops=(replace(loop, kind="sphere_in_cylinder"),)))
@@ -202,7 +210,7 @@ def conditioned(s: State) -> None:
 
 
 def costs(s: State) -> None:
-    """The cost of forward dynamics is that of the program that runs."""
+    """Check that forward dynamics costs as much as constrained dynamics, which it runs."""
     runs = chasles.cost(ROBOT, "constrained_dynamics")
     assert chasles.cost(ROBOT, "forward_dynamics") == runs
     assert runs.weight > chasles.cost(TREE, "forward_dynamics").weight
@@ -221,7 +229,7 @@ def maximal(s: State) -> None:
 
 
 def task_dynamics(s: State) -> None:
-    """f = Lambda xdd + bias, for the forces J' f of a motion that stays closed."""
+    """Check that f = Lambda xdd + bias for joint torques J' f."""
     Lambda, bias = control.operational_dynamics(
         ROBOT, s.q, s.qd, frame=FRAME, task="position", damping=1e-3
     )
@@ -232,7 +240,7 @@ def task_dynamics(s: State) -> None:
     f = np.array([0.7, -0.4, 0.0])
     qdd = ROBOT.forward_dynamics(s.q, s.qd, J.T @ f)
     xdd = J @ qdd + Jd @ s.qd
-    plane = slice(0, 2)  # across it nothing moves, which damping hides
+    plane = slice(0, 2)  # normal to the plane, nothing moves; damping keeps Lambda finite
     close((Lambda @ xdd + bias)[plane], f[plane], 1e-4)
     refused(
         lambda s: control.operational_dynamics(ROBOT, s.q, s.qd, frame=FRAME),
@@ -241,7 +249,7 @@ def task_dynamics(s: State) -> None:
 
 
 def feedback(s: State) -> None:
-    """Closed motions under it: every independent error obeys its own oscillator."""
+    """Check that each independent error behaves as a separate damped oscillator."""
     wanted = motion(NAME)[0][1]
     rate, acceleration = ROBOT.complete(wanted, [0.3, -0.2], [1.0, 0.5])
     stiffness, damping = np.array([9.0, 4.0]), 5.0
@@ -260,7 +268,7 @@ def feedback(s: State) -> None:
         control.computed_torque(ROBOT, s.q, s.qd, wanted + 0.1, rate, acceleration, **law)
 
 
-# What describes a robot ---------------------------------------------------------------------------
+# Descriptions of a robot --------------------------------------------------------------------------
 
 
 def closed(robot: chasles.Robot, q: np.ndarray) -> None:
@@ -268,7 +276,7 @@ def closed(robot: chasles.Robot, q: np.ndarray) -> None:
 
 
 def described(s: State) -> None:
-    """Names and places are those of the tree; loops add none."""
+    """Check that joint names and indices are those of the tree."""
     for k, name in enumerate(ROBOT.joints):
         assert ROBOT.joint(name) == TREE.joint(name)
         assert ROBOT.position_slice(name) == ROBOT.velocity_slice(name) == slice(k, k + 1)
@@ -278,7 +286,7 @@ def described(s: State) -> None:
 
 
 def placed(s: State) -> None:
-    """By name, and at random: neither closes the loops, and `assemble` does."""
+    """Check configurations by name and random configurations, which do not close the loops."""
     q = ROBOT.state(dict(zip(ROBOT.joints, s.q, strict=True)))
     np.testing.assert_array_equal(q, s.q)
     np.testing.assert_array_equal(ROBOT.state({"left": 0.3}, default=s.q)[1:], s.q[1:])
@@ -287,18 +295,18 @@ def placed(s: State) -> None:
     assert np.abs(ROBOT.loop_residual(anywhere)).max() > 0.1
 
 
-# What changes a robot -----------------------------------------------------------------------------
+# Modifications of a robot -------------------------------------------------------------------------
 
 
 def locked(s: State) -> None:
-    """A crank that is held leaves one degree of freedom, and the loop closed where it was."""
+    """Check that locking a crank leaves one degree of freedom and keeps the loop closed."""
     held = ROBOT.lock({"left": s.q[0]})
     assert (held.nv, held.mobility(s.q[1:])) == (3, 1)
     closed(held, s.q[1:])
 
 
 def loaded(s: State) -> None:
-    """A payload at the pin: the closed motion of a robot that is heavier there."""
+    """Check that a payload at the pin adds to the mass matrix and keeps the loop closed."""
     heavy = ROBOT.attach(FRAME, mass=0.5)
     J = ROBOT.jacobian(s.q, frame=FRAME)[3:]
     more = s.M + 0.5 * J.T @ J
@@ -309,7 +317,7 @@ def loaded(s: State) -> None:
 
 
 def driven(s: State) -> None:
-    """A crank that turns by the clock: one degree of freedom is left, and no loop opens."""
+    """Check that a crank driven in time leaves one degree of freedom and a closed loop."""
     angle, rate = s.q[0], s.qd[0]
     clock = ROBOT.drive({"left": lambda t: angle + rate * t})
     assert (clock.nv, clock.model.timed) == (3, True)
@@ -322,7 +330,7 @@ def driven(s: State) -> None:
 
 
 def cut(s: State) -> None:
-    """A part that a loop leaves is open, and says so; one that holds the whole loop keeps it."""
+    """Check that `subtree` keeps loops within the part, and removes others with a note."""
     part = ROBOT.subtree("left")
     assert not part.model.loops
     assert any("'pin' is removed" in note for note in part.notes)
@@ -332,14 +340,14 @@ def cut(s: State) -> None:
 
 
 def weightless(s: State) -> None:
-    """Without gravity and at rest nothing moves, the loops closed."""
+    """Check that nothing moves without gravity, and that gravity forces scale with gravity."""
     close(ROBOT.with_gravity([0.0, 0.0, 0.0]).forward_dynamics(s.q, 0 * s.q, 0 * s.q), 0 * s.q, 1)
     lower = ROBOT.with_gravity(ROBOT.gravity / 2.0)
     close(lower.gravity_forces(s.q), ROBOT.gravity_forces(s.q) / 2.0, 1e-12)
 
 
 def chosen(s: State) -> None:
-    """Other coordinates, the same motion."""
+    """Check that other independent coordinates give the same motion."""
     other = ROBOT.with_independent("left", "left_coupler")
     assert other.independent == ("left", "left_coupler")
     close(other.complete(s.q, s.qd[:2]), s.qd, 1e-9)
@@ -347,7 +355,10 @@ def chosen(s: State) -> None:
 
 
 def closed_more(s: State) -> None:
-    """One more loop or gear takes one degree of freedom; the tree with the loop is the robot."""
+    """Check that a gear removes one degree of freedom.
+
+    The tree with the loop added is equal to the robot.
+    """
     (pin,) = ROBOT.model.source.loops
     again = TREE.with_loops(pin)
     close(again.forward_dynamics(s.q, s.qd, s.tau), s.qdd, 1e-10)
@@ -357,11 +368,11 @@ def closed_more(s: State) -> None:
     assert [c.loops for c in geared.loop_clusters()] == [("pin", "belt")]
 
 
-# What loops are -----------------------------------------------------------------------------------
+# Loops --------------------------------------------------------------------------------------------
 
 
 def free_motions(s: State) -> None:
-    """Two cranks move freely: five equations, of which a plane needs two."""
+    """Check that mobility is nv minus the rank of the loop matrix."""
     assert ROBOT.mobility(s.q) == ROBOT.nv - np.linalg.matrix_rank(ROBOT.loop_matrix(s.q), 1e-9)
     assert TREE.mobility() == TREE.nv
     ((loops, joints),) = ROBOT.loop_clusters()
@@ -369,7 +380,7 @@ def free_motions(s: State) -> None:
 
 
 def reached(s: State) -> None:
-    """The targets and the closure are one system."""
+    """Check that inverse kinematics reaches a target and closes the loops."""
     T = ROBOT.forward_kinematics(s.q, frame=FRAME)
     found = ROBOT.inverse_kinematics({FRAME: T}, guess=s.q + 0.01)
     assert found.solved
@@ -378,7 +389,7 @@ def reached(s: State) -> None:
 
 
 def apart(s: State) -> None:
-    """Distances depend on positions alone; the ends of the linkage are spheres."""
+    """Check that distances are those of the tree, with spheres at the ends of the linkage."""
     shapes = [Sphere("left", 0.01), Sphere("right_coupler", 0.02)]
     mine, theirs = (robot.distance(s.q, shapes=shapes).distance for robot in (ROBOT, TREE))
     ends = [ROBOT.forward_kinematics(s.q, frame=sphere.frame)[:3, 3] for sphere in shapes]
@@ -387,7 +398,7 @@ def apart(s: State) -> None:
 
 
 def resolved(s: State) -> None:
-    """Rates that move the frame as wanted, and keep the pin where it is."""
+    """Check that resolved rates move the frame as desired and keep the loop closed."""
     step = control.resolved_rate(ROBOT, {FRAME: "position"}, dt=1e-3, damping=1e-4)
     wanted = ROBOT.frame_velocity(s.q, s.qd, frame=FRAME)[3:]
     qd = step(s.q, s.qd, wanted)
@@ -396,7 +407,7 @@ def resolved(s: State) -> None:
 
 
 def assembled(s: State) -> None:
-    """The pin is at one place by both chains, and rates keep it there."""
+    """Check that the pin has the same position in both chains, and that rates keep it so."""
     free = [ROBOT.joints.index(name) for name in ROBOT.independent]
     moved = s.q[free] + 0.05
     q = ROBOT.assemble(moved, guess=s.q)
@@ -411,7 +422,7 @@ def assembled(s: State) -> None:
 
 
 def equations(s: State) -> None:
-    """A qd = b along closed motions, and A is the derivative of the residual."""
+    """Check that A qd = b for closed motions, and that A is the derivative of the residual."""
     A = ROBOT.loop_matrix(s.q)
     closed(ROBOT, s.q)
     np.testing.assert_array_equal(ROBOT.loop_rate(s.q), np.zeros(5))
@@ -423,7 +434,7 @@ def equations(s: State) -> None:
 
 
 def in_the_pin(s: State) -> None:
-    """The pin turns as its links turn apart, and transmits what keeps the loop closed."""
+    """Check the pin's rate, which is the relative rate of its links, and its wrench."""
     turns = ROBOT.loop_joint_matrix(s.q) @ s.qd
     close(np.abs(turns), np.abs([s.qd[0] + s.qd[1] - s.qd[2] - s.qd[3]]), 1e-10)
     _, lam = ROBOT.constrained_dynamics(s.q, s.qd, s.tau)
@@ -439,18 +450,18 @@ def in_the_pin(s: State) -> None:
 
 
 def identifiable(s: State) -> None:
-    """Fewer than all; forces of closed motions depend on nothing else."""
+    """Check that a subset of the parameters determines the torques of closed motions."""
     found, parameters = ROBOT.base_parameters(), ROBOT.inertial_parameters().reshape(-1)
     assert 0 < len(found.columns) < len(parameters)
     Y = s.G.T @ ROBOT.regressor(s.q, s.qd, s.qdd)
     close(Y[:, found.columns] @ found.values(parameters), s.G.T @ s.tau, 1e-9)
 
 
-# What is around a robot ---------------------------------------------------------------------------
+# Tools for a robot --------------------------------------------------------------------------------
 
 
 def verified(s: State) -> None:
-    """All laws hold; of a robot with loops, those of loops are among them."""
+    """Check that `verify` succeeds and includes checks of loops."""
     found = chasles.verify(ROBOT, states=1)
     assert found.ok, found.failures
     assert any("loop" in result.check for result in found.results)
@@ -458,7 +469,7 @@ def verified(s: State) -> None:
 
 
 def shown(s: State) -> None:
-    """Where sliders lead, the loops stay closed."""
+    """Check that loops stay closed when a slider of the viewer moves a joint."""
     pytest.importorskip("viser", reason="the viewer needs viser (extra view)")
     from chasles.view import posture
 
@@ -470,7 +481,7 @@ def shown(s: State) -> None:
 
 
 def compared(s: State) -> None:
-    """MuJoCo reads the same loop."""
+    """Check that MuJoCo agrees, including the loop."""
     pytest.importorskip("mujoco", reason="the comparison needs MuJoCo")
     found = chasles.compare(ROBOT, "mujoco")
     assert found.ok
@@ -478,7 +489,7 @@ def compared(s: State) -> None:
 
 
 def from_rows(s: State) -> None:
-    """An arm of Denavit-Hartenberg rows has no loops, and takes one."""
+    """Check that an arm from Denavit-Hartenberg parameters accepts a coupling."""
     arm = chasles.from_dh(np.array([[0.0, 0.0, 1.0, 0.0]] * 3), convention="modified")
     assert arm.mobility() == 3
     belt = gear("belt", arm.joints[0], {arm.joints[1]: 2.0})
@@ -486,7 +497,7 @@ def from_rows(s: State) -> None:
 
 
 def kept(s: State) -> None:
-    """Saved and loaded it moves as before; the file has nothing that lint calls an error."""
+    """Check that a saved and reloaded robot moves as before, and that lint finds no errors."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "five_bar.toml"
         chasles.save(ROBOT, path)
@@ -497,7 +508,7 @@ def kept(s: State) -> None:
 
 
 def simulated(s: State) -> None:
-    """Energy is kept, and no step opens the loops."""
+    """Check that a simulation conserves energy and keeps the loops closed."""
     run = ROBOT.simulate(s.q, s.qd, duration=0.1, dt=1e-3)
     assert not run.compiled
     assert "loops" in run.why
@@ -508,7 +519,7 @@ def simulated(s: State) -> None:
 
 
 def task(s: State) -> None:
-    """As of the tree; the rates of a closed motion are those of its frame."""
+    """Check that task functions are those of the tree, and that J qd is the frame's velocity."""
     for name, arrays in (
         ("task_coordinates", (s.q,)),
         ("task_jacobian", (s.q,)),
@@ -524,13 +535,13 @@ def task(s: State) -> None:
 
 
 def explained(s: State) -> None:
-    """Accelerations are those of closed loops; what would violate is not explained."""
+    """Check that `explain` uses constrained dynamics and refuses functions that ignore loops."""
     assert ROBOT.explain("forward_dynamics").function == "constrained_dynamics"
     refused(lambda s: ROBOT.explain("mass_matrix_inverse"), "would violate")(s)
 
 
 def sprung(s: State) -> None:
-    """Springs of the joints are part of the forces that loops pass on."""
+    """Check that joint springs enter the dynamics with loops."""
     source, stiffness = ROBOT.model.source, np.arange(2.0, 2.0 + ROBOT.nv)
     pairs = zip(source.joints, stiffness, strict=True)
     joints = tuple(replace(joint, stiffness=float(k)) for joint, k in pairs)
@@ -543,7 +554,7 @@ def sprung(s: State) -> None:
 
 
 def actuated(s: State) -> None:
-    """Actuators exert forces along the joints of the tree, whatever loops pass on."""
+    """Check that actuator forces act along the joints of the tree, independent of loops."""
     name = ROBOT.independent[0]
     motor = ActuatorData("motor", "joint", name, gear=(3.0,), dynamics="filter", constant=0.5)
     robot = chasles.Robot(replace(ROBOT.model.source, actuators=(motor,)))
@@ -554,7 +565,7 @@ def actuated(s: State) -> None:
 
 
 def sensed(s: State) -> None:
-    """Sensors of motion read what those of the tree do in the same motion."""
+    """Check that motion sensors measure the same as in the tree."""
     sensor = SensorData("imu", "accelerometer", FRAME)
     mine, theirs = (robot.with_sensors(sensor) for robot in (ROBOT, TREE))
     assert mine.sensor("imu") == sensor
@@ -564,7 +575,7 @@ def sensed(s: State) -> None:
 
 
 def with_numbers(s: State) -> None:
-    """Other numbers of links, the same loops."""
+    """Check that new link parameters change the mass matrix but not the loops."""
     mine, theirs = (
         robot.with_parameters({f"{robot.bodies[-1]}.mass": 7.0}) for robot in (ROBOT, TREE)
     )
@@ -574,28 +585,28 @@ def with_numbers(s: State) -> None:
 
 
 def identified(s: State) -> None:
-    """Torques of the motors of closed motions have the parameters that explain them."""
+    """Check that identified parameters reproduce the torques of closed motions."""
     q, qd, tau = motion(NAME)
     qdd = ROBOT.forward_dynamics(q, qd, tau)
     given = q, qd, qdd, ROBOT.inverse_dynamics(q, qd, qdd)
     names = ("q", "qd", "qdd", "tau")
-    with pytest.warns(UserWarning, match="too few|excites"):  # which the torques need not
+    with pytest.warns(UserWarning, match="too few|excites"):  # harmless for the torques
         found = chasles.identify(ROBOT, **dict(zip(names, given, strict=True)), include=["inertia"])
     assert found.validate(*given).max() < 1e-6 * np.abs(given[3]).max()
 
 
-# The tables ---------------------------------------------------------------------------------------
+# Tables of checks ---------------------------------------------------------------------------------
 
 
 def packed(s: State) -> None:
-    """Entries of the mass matrix of the tree."""
+    """Check the packed entries of the mass matrix."""
     M = np.zeros((ROBOT.nv, ROBOT.nv))
     M[ROBOT.packed_entries("mass_matrix")] = ROBOT.mass_matrix(s.q, packed=True)
     np.testing.assert_array_equal(M, np.tril(ROBOT.mass_matrix(s.q)))
 
 
 def graphed(s: State) -> None:
-    """Loops are solved on the CPU, so that no graph of a GPU can hold their functions."""
+    """Check that GPU graphs are refused, because loops are solved on the CPU."""
     with pytest.raises(chasles.ChaslesError):
         ROBOT.graph("forward_dynamics", 4)
 
@@ -783,7 +794,7 @@ def test_programs_that_leave_loops_open_are_refused(function: str) -> None:
 
 
 def test_a_floating_base_that_loops_hold_does_not_recoil() -> None:
-    """Feet on the ground: refused. A loop within: the whole is without momentum."""
+    """The generalized Jacobian is refused for a base that a loop connects to the ground."""
     walker = chasles.robots.quadruped()
     foot = LoopData("foot", "fixed", None, walker.bodies[-1])
     with raises("E-CALL-067", "'foot'"):

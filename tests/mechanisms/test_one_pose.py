@@ -1,4 +1,4 @@
-"""Inverse kinematics of one problem: the prepared search gives the bits of a batch."""
+"""Fast path for a single inverse-kinematics problem: results are bitwise those of a batch."""
 
 import threading
 from typing import Any
@@ -25,7 +25,7 @@ def robot() -> chasles.Robot:
 
 
 def problems(robot: chasles.Robot, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Poses, of which every fifth is out of reach, and guesses, some beyond the limits."""
+    """Return poses, every fifth of which is out of reach, and guesses, some outside limits."""
     rng = np.random.default_rng(2)
     q = robot.random(rng, size=count)
     T = robot.forward_kinematics(q, frame="tool")
@@ -34,7 +34,7 @@ def problems(robot: chasles.Robot, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_one_problem_has_the_bits_of_a_batch(robot: chasles.Robot) -> None:
-    """Solved and unsolved problems, with and without a guess, beyond the first call."""
+    """Results are identical for solvable and unsolvable problems, with and without a guess."""
     T, guess = problems(robot, 60)
     for start in (None, guess):
         many = robot.inverse_kinematics({"tool": T}, guess=start)
@@ -89,7 +89,7 @@ def test_two_frames_and_limits_that_are_met() -> None:
 
 
 def test_every_kind_of_target_has_a_short_way(robot: chasles.Robot) -> None:
-    """Numbers, weights and tolerances change from call to call; the program does not."""
+    """One prepared search serves targets with changing values, weights and tolerances."""
     T, guess = problems(robot, 8)
     link = np.linalg.inv(robot.forward_kinematics(guess, frame="link2")) @ T
 
@@ -158,5 +158,5 @@ def test_threads_share_a_prepared_search(robot: chasles.Robot) -> None:
         thread.join()
     assert wrong == []
     plan = robot._quick.plain["tool",]
-    with plan.lock:  # as if another thread were at it
+    with plan.lock:  # as if another thread used the prepared search
         assert same(robot.inverse_kinematics({"tool": T[1]}), many, 1)

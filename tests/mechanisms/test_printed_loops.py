@@ -1,4 +1,4 @@
-"""Loops that are closed only to the digits of a file move as those that their author meant."""
+"""Loops that close only up to the rounded digits of a file move as the exact mechanism."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,15 +28,15 @@ from chasles.model.description import Precision
 from chasles.robots._solids import box
 
 PRINTED = ((1e-12, 16), (1e-10, 12), (1e-8, 9), (1e-6, 7), (1e-5, 6), (1e-5, 16))
-"""Tilts of axes in rad, and significant digits."""
+"""Tilt of the axes (rad) and number of significant digits."""
 
 Y, YD, TORQUE, SPIN = 0.9, 2.0, 0.1, 40.0
 GUESS = 0.02
-"""How far from closed positions the search for them starts."""
+"""Distance (rad) of the initial guess from positions with closed loops."""
 
 
 def crank_driven(folder: Path, bar: FourBar, file: str) -> tuple[chasles.Robot, np.ndarray]:
-    """A four-bar from its file, and a guess near Y."""
+    """Load a four-bar from a file; return it and a guess for crank angle Y."""
     robot = load(folder, bar, file).with_independent("crank")
     guess = np.zeros(robot.nq)
     guess[:3] = coordinates(Y) + GUESS
@@ -49,12 +49,12 @@ EACH_TWICE = [
     for j, file in enumerate(FORMATS)
     if (j - k) % len(FORMATS) < 2
 ]
-"""Each precision in two formats, and each format with two precisions or more."""
+"""Test cases: each precision in two formats, and each format with at least two precisions."""
 
 
 @pytest.mark.parametrize(("tilt", "digits", "file"), EACH_TWICE)
 def test_a_printed_four_bar_moves(tmp_path: Path, tilt: float, digits: int, file: str) -> None:
-    """Three bars more than the ground and four hinges in a plane: 3 3 - 2 4 = 1 (Gruebler)."""
+    """A four-bar has mobility 3*3 - 2*4 = 1 (Gruebler): three moving bars and four hinges."""
     error = tilt + 10.0 ** (1 - digits)
     robot, guess = crank_driven(tmp_path, FourBar(tilt, digits), file)
     assert int(robot.mobility()) == 1
@@ -72,7 +72,10 @@ def test_a_printed_four_bar_moves(tmp_path: Path, tilt: float, digits: int, file
 
 @pytest.mark.parametrize("file", FORMATS)
 def test_a_printed_four_bar_keeps_its_energy(tmp_path: Path, file: str) -> None:
-    """Through a whole turn of the crank, with other coordinates where those are at a dead point."""
+    """Energy is conserved through a full turn of the crank.
+
+    The simulation changes independent coordinates at dead points.
+    """
     robot, guess = crank_driven(tmp_path, FourBar(1e-5, 16), file)
     q = robot.assemble([Y], guess=guess)
     run = robot.simulate(q, robot.complete(q, [SPIN]), duration=0.35, dt=2.5e-4)
@@ -102,7 +105,7 @@ def test_a_note_names_the_misfit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", ["connect.xml", "weld.xml", "bar.sdf"])
 def test_a_locked_four_bar_is_named(tmp_path: Path, file: str) -> None:
-    """Its axes lean by 0.01 rad, and it is closed where all coordinates are zero, only there."""
+    """A four-bar with axes tilted by 0.01 rad closes only where all coordinates are zero."""
     robot = load(tmp_path, FourBar(0.01), file)
     assert int(robot.mobility()) == 0
     with raises("E-LOOP-009"):
@@ -138,17 +141,23 @@ FREEDOMS = {
     "stewart": 6,
     "delta": 3,
 }
-"""By Gruebler's formula in the plane (bodies that move, joints); of the platforms as they are."""
+"""Number of degrees of freedom.
+
+For planar mechanisms, it is 3 (moving bodies) - 2 (joints) (Gruebler).
+"""
 
 
 SHAKEN = [(name, size) for name in MECHANISMS for size in (1e-12, 1e-5)]
 SHAKEN = [row for row in SHAKEN if row not in (("delta", 1e-12), ("stewart", 1e-5))]
-"""Errors of joints; platforms, whose equations are long, with one size each."""
+"""Mechanisms, and sizes of the errors of their joint poses.
+
+The platforms have long equations, and are tested with one size each.
+"""
 
 
 @pytest.mark.parametrize(("name", "size"), SHAKEN)
 def test_a_shaken_mechanism_moves(name: str, size: float) -> None:
-    """All joints are off in angle and place: it moves as the exact one, up to that."""
+    """A mechanism with perturbed joint poses moves as the exact one, up to the perturbation."""
     exact, y = mechanism(name), np.array(MECHANISMS[name])
     robot = shaken(exact.model.source, size).with_independent(*exact.independent)
     assert int(robot.mobility()) == FREEDOMS[name] == len(y)
@@ -180,9 +189,10 @@ def test_a_mechanism_of_six_digits_moves(tmp_path: Path, name: str) -> None:
 
 
 def parallelogram(off: float) -> chasles.Robot:
-    """Three equal cranks on one coupler, of which two would do; lengths are off by a part.
+    """Return a linkage of three equal cranks on one coupler, with lengths perturbed by `off`.
 
-    Gruebler counts 3 4 - 2 6 = 0; it moves all the same, since the cranks stay parallel.
+    Gruebler's formula gives 3*4 - 2*6 = 0 degrees of freedom. The linkage moves nevertheless,
+    because the cranks stay parallel.
     """
     bar = mechanism("four_bar").model.source
     rng = np.random.default_rng(5)
@@ -221,7 +231,10 @@ def test_a_bar_too_many_does_not_lock(off: float) -> None:
 
 
 def test_a_dropped_equation_decides_the_branch() -> None:
-    """Two of the cranks may cross, which the third does not follow."""
+    """A configuration that violates a dropped redundant equation is refused.
+
+    In this configuration, two cranks are crossed, which the third crank does not allow.
+    """
     robot = parallelogram(1e-6).with_independent("crank")
     crossed = np.array([0.8, -1.80632667, -1.80633204, -0.50313323])
     with raises("E-LOOP-021", "'inner'", "0.184"):
@@ -232,7 +245,7 @@ def test_a_dropped_equation_decides_the_branch() -> None:
 
 
 def on_a_sleigh(source: Description) -> Description:
-    """A mechanism whose base slides on a plane, along a blade."""
+    """Return a mechanism whose base slides on a plane along a blade."""
     base, *links = source.links
     base = replace(base, inertia=box(1.0, (0.3, 0.2, 0.1)))
     slide, blade = JointData("slide", "planar", None, base.name), rolling("b", "blade", base.name)
@@ -242,7 +255,7 @@ def on_a_sleigh(source: Description) -> Description:
 
 @pytest.mark.parametrize("size", [0.0, 1e-9, 1e-5])
 def test_a_shaken_mechanism_on_a_sleigh_moves(size: float) -> None:
-    """Equations of positions are dropped, and none of velocities."""
+    """Redundant position equations are dropped, but velocity equations are not."""
     bar = on_a_sleigh(mechanism("four_bar").model.source)
     exact = chasles.Robot(bar).with_independent("slide[0]", "slide[1]", "crank")
     robot = shaken(bar, size).with_independent(*exact.independent)
@@ -309,7 +322,7 @@ def test_digits_of_files(tmp_path: Path, text: str, significant: int, decimals: 
 
 
 def test_the_tolerance_follows_digits_and_size() -> None:
-    """Half a unit of the last digit, eight times, in a direction and in a length of 0.1 m."""
+    """The tolerance is eight times half a unit of the last digit of directions and lengths."""
     assert Precision().closure(1.0) == Precision.MADE
     assert Precision(5, 17).closure(0.1) == pytest.approx(8 * (0.5e-5 + 0.5e-5 / 0.1 * 1.0))
     assert Precision(17, 6).closure(0.01) == pytest.approx(8 * (0.5e-6 + 0.5e-6 / 0.01))
@@ -319,7 +332,7 @@ def test_the_tolerance_follows_digits_and_size() -> None:
 
 
 def test_the_precision_is_written(tmp_path: Path) -> None:
-    """A copy in all digits closes as the file of five digits does."""
+    """A copy with full precision keeps the tolerance of the original file with five digits."""
     robot = load(tmp_path, FourBar(3e-5, 5), "bar.toml")
     assert int(robot.mobility()) == 1
     copy = tmp_path / "copy.toml"

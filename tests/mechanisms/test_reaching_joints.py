@@ -1,4 +1,4 @@
-"""Inverse kinematics of every joint type by itself, of loops with limits, and with obstacles."""
+"""Inverse kinematics for each joint type, for loops with limits, and with obstacles."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from chasles.targets import Axis, Pose, Position
 
 
 def one(kind: str) -> chasles.Robot:
-    """A link on one joint, with a frame beside it."""
+    """Return a robot with one joint and one link, and a frame at a distance from the joint."""
     inertia = RigidInertia.from_center(1.0, Vector.zero(), Symmetric(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     data: dict[str, Any] = {"radius": 0.3} if kind in ("rolling", "rack_and_pinion") else {}
     data |= {"pitch": 0.2} if kind == "helical" else {}
@@ -43,19 +43,19 @@ def test_every_joint_type_reaches_its_poses(kind: str) -> None:
     assert np.abs(robot.forward_kinematics(found.q, frame="tip") - T).max() < 3e-6
     assert robot.within(found.q).all()
     lifted = T[0].copy()
-    lifted[:3, 3] += [3.0, 2.0, 1.0]  # all but a free joint keep the frame from there
+    lifted[:3, 3] += [3.0, 2.0, 1.0]  # reachable only with a free joint
     assert bool(robot.inverse_kinematics({"tip": lifted}, tries=20).solved) == (kind == "free")
 
 
 def test_rolling_spheres_are_placed_on_their_plane() -> None:
-    """Any orientation anywhere on the plane; with a guess, fixed joints, comfort and gradients."""
+    """Solutions of a rolling sphere are found with a guess, with `comfort`, and if fixed."""
     robot = one("rolling")
     q = robot.random(np.random.default_rng(5))
     T = robot.forward_kinematics(q, frame="tip")
     found = robot.inverse_kinematics({"tip": T}, guess=robot.random(np.random.default_rng(6)))
     assert np.allclose(found.q[4:], q[4:], atol=1e-6)
     assert min(np.abs(found.q[:4] - s * q[:4]).max() for s in (1.0, -1.0)) < 1e-6
-    # the center at a given place: the orientation comes near to the comfortable one
+    # For a target position of the center, `comfort` determines the orientation.
     center, ease = Position(T[:3, 3]), robot.neutral()
     still = robot.inverse_kinematics({"tip": center}, comfort=ease, comfort_weight=[1.0, 1.0, 1.0])
     assert still.solved
@@ -68,7 +68,7 @@ def test_rolling_spheres_are_placed_on_their_plane() -> None:
 
 
 def test_limits_of_passive_joints_of_loops() -> None:
-    """A five-bar linkage whose couplers may bend less than their postures need without limits."""
+    """Solutions of a five-bar respect the limits of a passive coupler joint."""
     robot = chasles.robots.five_bar()
     tip = FrameData("tip", "left_coupler", Transform(Rotation(), Vector.of(0.8, 0.0, 0.0)))
     source = replace(robot.model.source, frames=(*robot.model.source.frames, tip))
@@ -95,7 +95,7 @@ def test_limits_of_passive_joints_of_loops() -> None:
     assert np.abs(plain.loop_residual(found.q)).max() < 1e-10
     at = plain.forward_kinematics(found.q, frame="tip")[:, :3, 3]
     assert np.abs(at - goals["tip"].point).max() < 2e-6
-    # the coupler cannot bend so far: no solution, and its limit is reported
+    # For this target, the coupler joint would exceed its limit. The active limit is reported.
     far = {"tip": Position(plain.forward_kinematics(base, frame="tip")[:3, 3] * 0.6)}
     beyond = limited.inverse_kinematics(far, guess=base, tries=20)
     assert not beyond.solved
@@ -108,7 +108,7 @@ def test_limits_of_passive_joints_of_loops() -> None:
 
 
 def planar(links: int) -> tuple[chasles.Robot, str, list[Any], np.ndarray]:
-    """An arm in a plane, its last link, spheres along it, and a posture."""
+    """Return a planar arm, its last link, spheres along it, and a posture."""
     robot = chasles.robots.planar(links)
     places = [(x, 0.0, 0.0) for x in (0.25, 0.5, 0.75, 1.0)]
     names = robot.bodies[-links:]
@@ -120,7 +120,7 @@ BALL = Sphere(None, 0.25, (1.1, 0.0, 0.25))
 
 
 def gap(robot: chasles.Robot, q: np.ndarray, shapes: list[Any]) -> np.ndarray:
-    """The distance of the spheres from the ball, from their centers alone."""
+    """Return the distance between the spheres and BALL, computed from their centers."""
     far = []
     for shape in shapes:
         T = robot.forward_kinematics(q, frame=shape.frame)
@@ -176,9 +176,9 @@ def test_obstacles_with_loops() -> None:
 
 
 def test_the_weight_of_obstacles_that_cannot_be_avoided() -> None:
-    """The tip is wanted inside a ball: with a larger weight of the ball it stays farther away."""
+    """If the target is inside a ball, a larger weight of the ball keeps the tip farther away."""
     robot, tip, shapes, low = planar(3)
-    shapes = shapes[-1:]  # one sphere, about the tip
+    shapes = shapes[-1:]  # one sphere, at the tip
     place = robot.forward_kinematics(low, frame=tip) @ np.array([1.0, 0.0, 0.0, 1.0])
     end = FrameData("end", tip, Transform(Rotation(), Vector.of(1.0, 0.0, 0.0)))
     source = robot.model.source
@@ -192,8 +192,8 @@ def test_the_weight_of_obstacles_that_cannot_be_avoided() -> None:
         assert not found.solved
         at = robot.forward_kinematics(found.q, frame="end")[:3, 3]
         far.append(float(np.linalg.norm(at - place[:3])))
-    # one sphere and one ball: the tip leaves its goal by x, away from the center by 0.05 + x, and
-    # minimizes x^2 + w^2 (0.401 - 0.05 - x)^2, with the ball, the sphere and the tolerance of 1 mm
+    # The tip is at distance x from its goal and 0.05 + x from the ball's center. It minimizes
+    # x^2 + w^2 (0.401 - 0.05 - x)^2. 0.401 m is the sum of both radii and a tolerance of 1 mm.
     wanted = [0.351 * w**2 / (1.0 + w**2) for w in (0.1, 1.0, 10.0)]
     assert np.allclose(far, wanted, atol=2e-3)
 
@@ -203,7 +203,7 @@ def test_the_weight_of_obstacles_that_cannot_be_avoided() -> None:
 
 @pytest.mark.parametrize("option", ["all", "near", "uneven"])
 def test_fixed_joints_keep_the_positions_of_their_own_guess(option: str) -> None:
-    """Each problem of a batch has its own fixed positions, in every try of the search."""
+    """Each problem of a batch keeps its own fixed positions in every attempt of the search."""
     robot = chasles.robots.planar(4)
     q = robot.random(seed=0, size=8)
     place = robot.forward_kinematics(q, frame="link4")[:, :3, 3]

@@ -1,4 +1,4 @@
-"""Options of inverse kinematics: nearest solutions, fixed and idle joints, weights, refusals."""
+"""Options of inverse kinematics: nearest solutions, fixed and idle joints, weights, errors."""
 
 import itertools
 import re
@@ -22,7 +22,10 @@ PUMA = puma560()
 
 
 def test_nearest_to_a_configuration_outside_the_limits() -> None:
-    """The nearest of all postures and their full turns, by brute force, not of the clipped one."""
+    """The solution is the nearest of all postures and full turns, found by brute force.
+
+    Distances are measured from the given configuration, not from the clipped one.
+    """
     rng = np.random.default_rng(5)
     T = PUMA.forward_kinematics(PUMA.random(1, size=300), frame="tool")
     near = PUMA.random(2, size=300) + 2.0 * rng.normal(size=(300, 6))
@@ -38,7 +41,7 @@ def test_nearest_to_a_configuration_outside_the_limits() -> None:
 
 
 def test_a_redundant_arm_approaches_a_configuration_outside_its_limits() -> None:
-    """The distance is the smallest on the family of solutions, sampled finely."""
+    """The solution is at least as near as all samples of the family of solutions."""
     source = planar(3).model.source
     joints = tuple(replace(j, limits=Limits(-1.0, 1.0)) for j in source.joints)
     robot, near = chasles.Robot(replace(source, joints=joints)), np.array([2.0, -1.5, 0.4])
@@ -70,7 +73,7 @@ def test_fixed_joints_keep_the_nearest_configuration_without_a_guess(
 
 
 def test_fixed_joints_of_a_batch_give_the_bits_of_single_problems() -> None:
-    """Guesses of which some lead to solutions and some do not, each with its own fixed position."""
+    """A batch and single problems give identical results, for good and bad guesses."""
     q = PUMA.random(6, size=40)
     T = PUMA.forward_kinematics(q, frame="tool")
     guess = PUMA.random(7, size=40)
@@ -89,7 +92,7 @@ def test_fixed_joints_of_a_batch_give_the_bits_of_single_problems() -> None:
 
 
 def test_many_fixed_positions_take_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Starts are made for positions whose guesses fail, not for every guess."""
+    """Starting configurations are generated once, not for each fixed position."""
     q = PUMA.random(8, size=50)
     T = PUMA.forward_kinematics(q, frame="tool")
     made: list[Any] = []
@@ -109,7 +112,7 @@ def panda() -> chasles.Robot:
 
 
 def test_distinct_solutions_differ_in_joints_that_move_the_target(panda: chasles.Robot) -> None:
-    """The finger does not move the hand: it stays where the guess, or the file, has it."""
+    """The finger joint, which does not move the hand, stays at the guess or at zero."""
     q = panda.random(3, size=12)
     T = panda.forward_kinematics(q, frame="panda_hand")
     options: dict[str, Any] = {"solutions": "all", "fixed": "panda_joint3"}
@@ -125,7 +128,7 @@ def test_distinct_solutions_differ_in_joints_that_move_the_target(panda: chasles
 
 
 def test_one_solution_near_a_singularity_is_listed_once(panda: chasles.Robot) -> None:
-    """Between two distinct solutions that are close, some posture misses the tolerance of 1e-6."""
+    """The posture halfway between two close solutions misses the tolerance of 1e-6."""
     q = panda.random(3, size=60)
     T = panda.forward_kinematics(q, frame="panda_hand")
     options: dict[str, Any] = {"solutions": "all", "fixed": "panda_joint3", "guess": q}
@@ -152,7 +155,7 @@ IDLE: dict[str, tuple[dict[str, Any], list[int]]] = {
 
 @pytest.mark.parametrize("case", IDLE)
 def test_idle_joints_are_those_without_columns_in_the_jacobian(case: str) -> None:
-    """Searches from all starts keep joints that do not matter at their neutral positions."""
+    """Joints that do not affect the targets stay at their neutral positions."""
     robot, (targets, idle) = planar(4), IDLE[case]
     found = robot.inverse_kinematics(targets, solutions="all", count=30, tries=30)
     q = found.q[found.solved] if found.solved.any() else robot.inverse_kinematics(targets).q[None]
@@ -221,7 +224,7 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("case", REFUSALS)
 def test_refusals_name_the_frame_and_the_problem(case: str) -> None:
-    """First on the usual way, then on the way of prepared searches."""
+    """Errors are the same on the first call and on the fast path."""
     targets, words = REFUSALS[case]
     for _ in range(2):
         with pytest.raises(ChaslesError) as caught:

@@ -1,6 +1,6 @@
-"""Denavit-Hartenberg arms in plain NumPy: products of 4x4 matrices, energies by differences.
+"""Denavit-Hartenberg arms in NumPy: products of 4x4 matrices, and energies by differences.
 
-Nothing here is shared with the library.
+This module shares no code with the library.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ MOVES = {
     "helical": lambda row, q: (q[0], row["pitch"] * q[0]),
     "cylindrical": lambda row, q: (q[0], q[1]),
 }
-"""What a joint adds to theta and d."""
+"""Displacements that each joint type adds to theta and d."""
 
 
 def link(row: Row, convention: str, q: Sequence[float]) -> np.ndarray:
-    """A_i of a row: Rx Tx Rz Tz (modified) or Rz Tz Tx Rx (standard)."""
+    """Return A_i of a row: Rx Tx Rz Tz (modified) or Rz Tz Tx Rx (standard)."""
     turned, slid = MOVES[row.get("kind", "revolute")](row, q)
     theta, d = row["theta"] + turned, row["d"] + slid
     about_x = turn(0, row["alpha"]) @ shift(0, row["a"])
@@ -45,7 +45,7 @@ def link(row: Row, convention: str, q: Sequence[float]) -> np.ndarray:
 def poses(
     rows: Sequence[Row], convention: str, q: Sequence[float], base: np.ndarray
 ) -> list[np.ndarray]:
-    """Frames 0 to n in the world."""
+    """Return the poses of frames 0 to n in the world."""
     T, rest = [base], list(q)
     for row in rows:
         count = 2 if row.get("kind") == "cylindrical" else 1
@@ -56,13 +56,13 @@ def poses(
 
 
 def potential(rows: Sequence[Row], frames: Sequence[np.ndarray], gravity: np.ndarray) -> float:
-    """The energy (J) of all centres of mass in the field."""
+    """Return the potential energy (J) of all centers of mass in the gravity field."""
     centers = [T @ [*row["center"], 1.0] for row, T in zip(rows, frames[1:], strict=True)]
     return -sum(row["mass"] * gravity @ c[:3] for row, c in zip(rows, centers, strict=True))
 
 
 def kinetic(rows: Sequence[Row], convention: str, base: np.ndarray) -> Any:
-    """The kinetic energy as a function of q and qd, by differentiating poses along the motion."""
+    """Return a function (q, qd) for the kinetic energy, which differentiates poses numerically."""
 
     def energy(q: np.ndarray, qd: np.ndarray, h: float = 1e-6) -> float:
         before, here, after = (poses(rows, convention, q + s * h * qd, base) for s in (-1, 0, 1))
@@ -79,7 +79,7 @@ def kinetic(rows: Sequence[Row], convention: str, base: np.ndarray) -> Any:
 
 
 def random_rows(kinds: str, seed: int) -> list[dict[str, Any]]:
-    """Rows in which no number is special; every link is a cloud of points, so that it can exist."""
+    """Return random rows. Each link consists of point masses, so its inertia is consistent."""
     rng = np.random.default_rng(seed)
     rows = []
     for letter in kinds:

@@ -1,4 +1,4 @@
-"""Joints as a user writes them: the least that the contract asks for, and the most."""
+"""User-defined joint types: one with a minimal definition, and one with a full definition."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from chasles.model import Joint, Steady
 
 @dataclass(frozen=True)
 class Parabola(Joint):
-    """A pin in a groove y = curve x^2, which the body follows with its x axis: q = x (m)."""
+    """Pin in a groove y = curve x^2. The body's x axis is tangent to the groove; q = x (m)."""
 
     curve: float = 1.0
 
@@ -34,7 +34,10 @@ class Parabola(Joint):
         return Transform(about(2, angle), Vector.of(x, self.curve * x * x, 0.0))
 
     def constraint(self, q: Vector) -> Forces:
-        """All but the tangent; the body's turning by 2 curve / (1 + t^2)^(3/2) per length."""
+        """Return the forces that do no work.
+
+        The body rotates by 2 curve / (1 + slope^2)^(3/2) per length of the groove.
+        """
         slope = 2.0 * self.curve * q[0]
         bend = 2.0 * self.curve / ((1.0 + slope * slope) * sqrt(1.0 + slope * slope))
         along = Force.of(0.0, 0.0, 1.0, -bend, 0.0, 0.0)
@@ -47,7 +50,7 @@ class Parabola(Joint):
 
 @dataclass(frozen=True)
 class Swivel(Steady):
-    """Any rotation about a point on the axis z, `above` the origin: velocities are no rates."""
+    """Ball joint about a point on the z axis at height `above` (m). qd is not the rate of q."""
 
     above: float = 0.0
 
@@ -61,7 +64,7 @@ class Swivel(Steady):
         return Transform(E, point - E.T @ point)
 
     def constraint(self, q: Vector) -> Forces:
-        """Forces at the point, which the body has at the same place."""
+        """Return forces through the center, which has the same coordinates in both frames."""
         point = Vector.of(0.0, 0.0, self.above)
         axes = (Vector(row) for row in Matrix.identity().rows)
         return Forces(tuple(Force(point.cross(axis), axis) for axis in axes))

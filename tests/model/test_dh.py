@@ -1,4 +1,4 @@
-"""Robots of Denavit-Hartenberg rows against products of matrices; bad rows."""
+"""Compare robots from Denavit-Hartenberg rows with products of matrices; refuse bad rows."""
 
 import math
 import tomllib
@@ -28,7 +28,10 @@ TOOL = shift(2, 0.15) @ turn(0, 0.5) @ shift(1, -0.2)
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("kinds", ["R", "P", "RPRRPR", "H", "C", "HCRHPC"])
 def test_poses_are_products_of_the_rows(kinds: str, convention: Any) -> None:
-    """Both constants of an axis may vary (Featherstone 2008, section 4.3)."""
+    """Poses are products of the rows' matrices.
+
+    Both theta and d of an axis may vary (Featherstone 2008, section 4.3).
+    """
     rows = random_rows(kinds, 1)
     made = chasles.from_dh(rows, convention=convention, base=BASE, tool=TOOL, gravity=GRAVITY)
     robot, q = Floats(made), np.random.default_rng(2).normal(size=made.nq)
@@ -42,7 +45,7 @@ def test_poses_are_products_of_the_rows(kinds: str, convention: Any) -> None:
 @pytest.mark.parametrize("convention", CONVENTIONS)
 @pytest.mark.parametrize("kinds", ["RPRRPR", "HCRHPC"])
 def test_masses_are_those_of_the_rows(kinds: str, convention: Any) -> None:
-    """Energies from the rows' frames; finite differences of poses leave 1e-9."""
+    """Energies agree with those from the rows' frames, to the accuracy of differences."""
     rows = random_rows(kinds, 3)
     made = chasles.from_dh(rows, convention=convention, base=BASE, gravity=GRAVITY)
     robot, (q, qd) = Floats(made), np.random.default_rng(4).normal(size=(2, made.nq))
@@ -62,7 +65,7 @@ def test_both_coordinates_are_in_the_text() -> None:
 
 @pytest.mark.parametrize(("name", "make"), [("puma560", puma560), ("stanford_arm", stanford_arm)])
 def test_published_tables(name: str, make: Callable[[], chasles.Robot]) -> None:
-    """The rows of the data files (degrees), by way of NumPy, from_dh and the built-in robots."""
+    """Rows of the data files give equal poses with NumPy, `from_dh` and the built-in robots."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text()
     rows = [
         {k: joint[k] for k in ("kind", "a", "d")}
@@ -77,7 +80,7 @@ def test_published_tables(name: str, make: Callable[[], chasles.Robot]) -> None:
 
 
 def test_inertia_in_all_its_forms() -> None:
-    """Three moments, six entries, a matrix; about the centre of mass or the frame."""
+    """Inertia may be three moments, six entries or a matrix, about center of mass or frame."""
     c, diagonal = (0.1, -0.2, 0.3), (0.5, 0.6, 0.7)
     steiner = 2.0 * (np.dot(c, c) * np.eye(3) - np.outer(c, c))
     ways = [
@@ -93,7 +96,7 @@ def test_inertia_in_all_its_forms() -> None:
 
 
 def test_right_angles_fold() -> None:
-    """A right angle as math.pi / 2 costs nothing: as many operations as with exact frames."""
+    """Right angles given as math.pi / 2 give exact rotations, which save operations."""
     row = {"d": 0.2, "a": 0.3, "mass": 1.0, "inertia": (0.1, 0.2, 0.25), "center": (0.1, 0, 0)}
     turned = [row | {"theta": -math.pi / 2, "alpha": k * math.pi / 2} for k in (1, -1, 3)]
     plain = [row | {"theta": 0.0, "alpha": k * math.pi / 2 + 0.1} for k in (1, -1, 3)]
@@ -154,7 +157,7 @@ def test_an_array_has_kinematics_only() -> None:
 
 
 def test_kinematics_are_the_functions_that_need_no_masses() -> None:
-    """A function belongs to the table if its program is the same for other masses."""
+    """KINEMATICS contains the functions whose programs do not depend on masses."""
     light, heavy = (
         chasles.from_dh(
             [row | {"mass": k * row["mass"]} for row in random_rows("RPR", 7)],
@@ -174,9 +177,9 @@ def test_kinematics_are_the_functions_that_need_no_masses() -> None:
             )
             for robot in (light, heavy)
         ]
-        # On a base that cannot recoil, and where nothing is driven, masses do not count.
+        # Masses do not matter on a fixed base and without driven joints.
         held = {"generalized_jacobian", "driving_forces"}
-        # Nor on a robot without springs, actuators and sensors.
+        # These functions are empty without springs, actuators and sensors.
         held |= {"spring_forces", "actuate", "activation_rate", "actuator_values"}
         held |= {"sensor_values", "closed_sensor_values"}
         assert (programs[0] == programs[1]) == (function in KINEMATICS | held), function

@@ -1,4 +1,4 @@
-"""Denavit-Hartenberg rows of robots that were described in other frames."""
+"""Convert robots that are described in other frames to Denavit-Hartenberg rows."""
 
 import math
 from collections.abc import Callable
@@ -27,13 +27,13 @@ TOOL = shift(2, 0.15) @ turn(0, 0.5) @ shift(1, -0.2)
 
 
 def places(robot: chasles.Robot, joint: str) -> range:
-    """The indices of a joint's velocities."""
+    """Return the indices of a joint's velocities."""
     (k,) = (k for k, body in enumerate(robot.model.bodies) if body.data.name == joint)
     return range(*robot.model.velocity_slices[k].indices(robot.nv))
 
 
 def same(robot: chasles.Robot, tolerance: float = 1e-12, **options: Any) -> None:
-    """The table of a robot makes the same robot, in both conventions."""
+    """Assert that the table of a robot describes the same robot, in both conventions."""
     tip = (
         options.get("tool")
         or [
@@ -59,7 +59,7 @@ def same(robot: chasles.Robot, tolerance: float = 1e-12, **options: Any) -> None
 
 
 def arms() -> list[Path]:
-    """The files of example-robot-data whose robot is one chain of revolute and prismatic joints."""
+    """Return the files of example-robot-data with one chain of revolute and prismatic joints."""
     listed = (
         Path(str(f.locate())) for f in files("example-robot-data") or () if f.suffix == ".urdf"
     )
@@ -93,7 +93,7 @@ def test_every_serial_arm_of_example_robot_data() -> None:
 
 
 def test_panda_has_the_table_of_its_maker() -> None:
-    """Modified constants of Franka Emika's documentation; its fingers have to be locked."""
+    """A Panda with locked fingers has the modified parameters of Franka Emika's documentation."""
     path = next(f for f in files("example-robot-data") or () if f.name == "panda.urdf")
     robot = chasles.load(Path(str(path.locate())))
     with raises("E-DH-011", "'panda_finger_joint2'"):
@@ -115,7 +115,10 @@ def test_panda_has_the_table_of_its_maker() -> None:
 
 
 def test_ur5_has_its_published_lengths() -> None:
-    """d1, a2, a3, d4, d5, d6 of Universal Robots (standard), signs by the book's rules."""
+    """d1, a2, a3, d4, d5 and d6 (standard) are those of Universal Robots.
+
+    Signs follow the rules of the book.
+    """
     path = next(f for f in files("example-robot-data") or () if f.name == "ur5_robot.urdf")
     table = chasles.to_dh(loaded(Path(str(path.locate()))), convention="standard")
     quarter = math.pi / 2.0
@@ -147,7 +150,7 @@ def test_a_table_comes_back_as_it_was(convention: Any) -> None:
 
 
 def test_parallel_axes_have_the_nearest_origins() -> None:
-    """d = 0 between parallel axes of a chain whose frames are no table's (the book's rule)."""
+    """d is 0 between parallel axes if the frames are not those of a table (rule of the book)."""
     robot = chasles.Robot(arm("RRR", [(0.3, 0.2, 0.5), (0.3, -0.4, 0.7), (0.1, 0.2, 0.3)]))
     table = chasles.to_dh(robot)
     assert [row.alpha for row in table.rows] == [0.0, 0.0, 0.0]
@@ -165,7 +168,7 @@ def arm(
     turns: list[np.ndarray] | None = None,
     axes: list[tuple[float, float, float]] | None = None,
 ) -> Description:
-    """A chain with joints at places, each frame turned against the one before, about given axes."""
+    """Return a chain with the given joint positions, frame rotations and joint axes."""
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, (letter, place) in enumerate(zip(kinds, places, strict=True), start=1):
         R = np.eye(3) if turns is None else turns[i - 1][:3, :3]
@@ -201,10 +204,10 @@ AXES = st.sampled_from([(0.0, 0.0, 1.0), (0.0, -1.0, 0.0), (1.0, 0.0, 0.0), (0.6
     st.lists(st.tuples(st.sampled_from(sorted(KINDS)), PLACES, TURNS, AXES), min_size=1, max_size=6)
 )
 def test_any_chain(parts: list[Any]) -> None:
-    """Axes parallel, opposite, coincident, intersecting, skew: all come up.
+    """Conversion works for parallel, opposite, coincident, intersecting and skew axes.
 
-    Common normals of axes that are far from parallel are near; those of others cost digits: as many
-    as their distance has, squared in the moments of inertia.
+    The common normal of nearly parallel axes can be far away. This increases rounding errors in
+    proportion to the squared distance, because of the moments of inertia.
     """
     kinds, places, turns, axes = zip(*parts, strict=True)
     robot = chasles.Robot(arm("".join(kinds), list(places), list(turns), list(axes)))

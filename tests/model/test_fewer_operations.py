@@ -1,7 +1,7 @@
-"""What `fastest` does to a model so that its equation of motion takes fewer operations.
+"""Model changes by method "fastest", which reduce operations of the equation of motion.
 
-Each change keeps that equation: joint forces and the mass matrix of the changed model, on plain
-floats, beside those of the robot as it is. Rounding is bounded by 1e-12, relative.
+Joint torques and the mass matrix of the changed model, computed with floats, must agree with those
+of the original model to 1e-12 (relative).
 """
 
 from dataclasses import replace
@@ -59,14 +59,14 @@ def test_units_of_length_change_no_torque(seed: int) -> None:
 
 
 def test_the_most_frequent_offset_is_one() -> None:
-    """Upper arm and forearm of the PUMA have one length: two offsets less to multiply by."""
+    """Two offsets become 1, because upper arm and forearm of the PUMA have equal lengths."""
     offsets = [x for b in natural_units(puma560().model).bodies for x in b.joint.placement.r]
     assert sum(abs(x) == 1.0 for x in offsets) == 2
 
 
 @pytest.mark.parametrize("build", [stanford_arm, lambda: tree(6, 1, floating=True)])
 def test_units_stay_where_something_slides(build) -> None:
-    """A force along a sliding joint would have another unit."""
+    """Units are not changed for prismatic joints, whose forces would have another unit."""
     model = build().model
     assert natural_units(model) is model
 
@@ -75,13 +75,13 @@ def test_units_stay_where_something_slides(build) -> None:
 
 
 def test_round_bodies_need_no_angle() -> None:
-    """Link 6 of the PUMA: Armstrong measured equal moments, and a centre on the axis."""
+    """Link 6 of the PUMA is treated as a rotor: equal moments, and center of mass on the axis."""
     model = puma560().model.frictionless()
     still = still_rotors(model)
     assert [isinstance(body.joint, Rotor) for body in still.bodies] == [False] * 5 + [True]
     same_motion(still, model, 5)
     count = chasles.cost(puma560(), "inverse_dynamics")
-    assert count.sines_and_cosines == 8  # neither the first angle, which is about gravity
+    assert count.sines_and_cosines == 8  # the first angle, about gravity, is not needed either
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_round_bodies_need_no_angle() -> None:
     ],
 )
 def test_what_is_not_round_turns(inertia: RigidInertia) -> None:
-    """Each of these changes when it turns about z, and so says the definition."""
+    """Inertias that change under rotation about z are not treated as round."""
     assert not is_round(inertia)
     turned = Transform(about(2, 0.4), Vector.zero()) @ inertia
     assert relative([*turned.h, *turned.I], [*inertia.h, *inertia.I]) > 1e-3
@@ -106,7 +106,7 @@ def test_what_is_not_round_turns(inertia: RigidInertia) -> None:
 
 
 def test_forces_from_outside_turn_with_a_round_body() -> None:
-    """A push on the tool of the PUMA, in the tool's own axes, depends on the last angle."""
+    """A force on the tool of the PUMA, in tool axes, makes torques depend on the last angle."""
     robot = puma560()
     q, qd, qdd = state(robot, 8)
     push = {"tool": chasles.Wrench([0.1, 0.2, 0.3, 4.0, 5.0, 6.0], axes="frame")}
@@ -129,7 +129,7 @@ ARMS = {
 
 @pytest.mark.parametrize("name", ARMS)
 def test_parallel_axes(name: str) -> None:
-    """Which joints are summed, how the body then stands, and the same forces."""
+    """Angles of parallel joints are added; body poses and forces stay the same."""
     build, expected = ARMS[name]
     robot = build()
     model = robot.model.frictionless()
@@ -147,7 +147,7 @@ def test_parallel_axes(name: str) -> None:
 
 
 def test_summed_angles_pay() -> None:
-    """On robots without parallel axes the method is the plain one; on these it takes less."""
+    """Adding the angles saves operations if, and only if, a robot has parallel axes."""
     for build, plain in (("mass_matrix", "spatial"), ("inverse_dynamics", "homogeneous-link")):
         for name in ("puma560", "ur5"):
             robot = ARMS[name][0]()
@@ -170,8 +170,11 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_multiplications_and_additions(name: str) -> None:
-    """No more than now; of the PUMA 560 fewer than the 305 of Armstrong, Khatib, Burdick (1986),
-    who leave out all terms below 1 %, and who measured the numbers that we use."""
+    """Numbers of operations do not increase.
+
+    For the PUMA 560, inverse dynamics takes fewer than the 305 operations of Armstrong, Khatib and
+    Burdick (1986), who omit terms below 1 %. They also measured the parameters that are used here.
+    """
     build = {
         "puma560": puma560,
         "stanford_arm": stanford_arm,
@@ -198,13 +201,16 @@ def test_the_default_program_keeps_every_digit(name: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("floating", [False, True])
 def test_trees_of_any_joints(seed: int, floating: bool) -> None:
-    """All changes at once on random trees, with every joint type."""
+    """All changes combined keep the dynamics of random trees with every joint type."""
     model = tree(9, seed, floating=floating).model.frictionless()
     same_motion(natural_units(still_rotors(equivalent(model, by_products))), model, seed)
 
 
 def test_a_robot_as_given_is_tried_too() -> None:
-    """Sliding joints alone: moments about other origins only cost, and the tensors are short."""
+    """The default is at least as cheap as every method, also if changes to the model do not help.
+
+    For an arm of prismatic joints, moving the origins only adds operations.
+    """
     rows = [
         {"theta": 0.0, "d": 0.0, "a": 0.0, "alpha": alpha, "kind": "prismatic", "mass": 1.0}
         for alpha in (0.0, 1.2, 0.7)

@@ -1,4 +1,4 @@
-"""Other body frames and regrouped inertias: the same mechanism, in fewer operations."""
+"""Other body frames and regrouped inertias: the same dynamics with fewer operations."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ TREES = [(9, seed, floating) for seed in range(4) for floating in (False, True)]
 
 @pytest.mark.parametrize(("n", "seed", "floating"), TREES)
 def test_nothing_moves_otherwise(n: int, seed: int, floating: bool) -> None:
-    """Forces, matrices, and the motion of every named frame, with external forces on each."""
+    """Forces, matrices and frame motions stay the same, with external forces on each frame."""
     robot = tree(n, seed, floating=floating)
     model, twin = robot.model, sparse_frames(robot.model)
     assert any(
@@ -60,7 +60,7 @@ def test_offsets_become_fewer(build) -> None:
 
 
 def test_loops_close_where_they_did() -> None:
-    """The equations of a loop are between the same two frames, also on bodies that have moved."""
+    """Loop equations stay the same when the frames of their bodies move."""
     robot = four_bar()
     model = robot.model
     bodies = [
@@ -81,7 +81,7 @@ def test_loops_close_where_they_did() -> None:
 
 
 def test_axes_through_one_point_share_it() -> None:
-    """Where axes meet, origins do too, wherever the file puts them on the axes."""
+    """Frames with intersecting axes get a common origin, wherever the file places the origins."""
     model = puma560().model
     wrist = model.bodies[5]
     E = wrist.joint.placement.E
@@ -116,7 +116,7 @@ def test_balanced_last_body_turns_to_its_principal_axes() -> None:
 
 
 def test_joints_keep_their_neutral_frames() -> None:
-    """At `neutral` the two frames of a joint coincide, wherever its body's frame is turned."""
+    """The two frames of a joint coincide at `neutral`, also if the joint has an angle offset."""
     joint = replace(puma560().model.bodies[0].joint, offset=0.3)
     X = joint.motion(joint.neutral())
     close(np.array(X.E.matrix().rows), np.eye(3), 1e-15)
@@ -125,7 +125,7 @@ def test_joints_keep_their_neutral_frames() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_rounding_is_left_of_what_was_regrouped(seed: int) -> None:
-    """By products, turning bodies have no z z dm at all; a remainder of rounding costs work."""
+    """Entries that are moved to the parent are exactly zero; rounding errors cost operations."""
     for model in (tree(9, seed).model, sparse_frames(tree(9, seed).model)):
         twin = equivalent(model, by_products)
         for body in twin.bodies:
@@ -138,7 +138,7 @@ def test_no_rounding_is_left_of_what_was_regrouped(seed: int) -> None:
 
 
 def test_symbols_stay_where_they_are() -> None:
-    """Parameters keep their meaning: the compiled function takes them, and gives the same."""
+    """Parameters keep their meaning: a function compiled with parameters gives equal results."""
     robot = puma560()
     q, qd, qdd = state(robot, 3)
     names = ("link6.center", "joint3.placement", "link2.mass")
@@ -148,7 +148,7 @@ def test_symbols_stay_where_they_are() -> None:
 
 
 def test_symbolic_offsets_are_not_slid() -> None:
-    """A placement that is a symbol stays in its own joint; its neighbours' numbers may move."""
+    """A symbolic joint placement is not changed; constant placements of neighbors may change."""
     seen = []
 
     def record(model: Model) -> Model:
@@ -163,7 +163,7 @@ def test_symbolic_offsets_are_not_slid() -> None:
 
 
 def test_origins_do_not_run_away() -> None:
-    """Along skew axes each slide would be longer than the one before; rounding would grow too."""
+    """Origins that are moved along skew axes stay near, which bounds rounding errors."""
     model = chasles.robots.general_chain(100).model
     rng = np.random.default_rng(0)
     moved = sparse_frames(model)

@@ -1,4 +1,7 @@
-"""Graphs of links and joints: spanning trees, sets of the book, frames on both links, polarity."""
+"""Graphs of links and joints (Featherstone 2008, chapter 4).
+
+The tests cover spanning trees, sets of bodies, frames on both links, and joint polarity.
+"""
 
 import itertools
 from collections import Counter
@@ -22,7 +25,7 @@ RNG = np.random.default_rng(4)
 
 
 def pose(seed: int) -> Transform:
-    """Some frame on a link."""
+    """Return a random frame on a link."""
     numbers = np.random.default_rng(seed).normal(size=6).tolist()
     return Transform.from_pose(
         matrix_from_vector(Vector(tuple(numbers[:3]))), Vector(tuple(numbers[3:]))
@@ -58,7 +61,10 @@ CRANK_SLIDER = [
 
 
 def by_the_rules(links_: list[str], joints: list[JointData], base: str) -> set[Any]:
-    """Numberings by trying every order of bodies and of joints (rules 1 to 6 of section 4.1.2)."""
+    """Return all regular numberings, by trying every order of bodies and joints.
+
+    The rules are 1 to 6 of section 4.1.2.
+    """
     found = set()
     moving = [name for name in links_ if name != base]
     for bodies in itertools.permutations(moving):
@@ -72,7 +78,7 @@ def by_the_rules(links_: list[str], joints: list[JointData], base: str) -> set[A
 
 
 def spanning_trees(links_: list[str], joints: list[JointData]) -> int:
-    """By the matrix-tree theorem of Kirchhoff."""
+    """Return the number of spanning trees, by Kirchhoff's matrix-tree theorem."""
     place = {name: k for k, name in enumerate(links_)}
     Laplacian = np.zeros((len(place), len(place)))
     for joint in joints:
@@ -111,7 +117,10 @@ def test_every_regular_numbering(name: str) -> None:
 
 
 def test_regular_numberings_of_the_crank_slider() -> None:
-    """Figure 4.4: eight, of four spanning trees; two unbranched, two with three numberings each."""
+    """There are eight regular numberings of four spanning trees (figure 4.4).
+
+    Two unbranched trees have one numbering each, and two branched trees have three each.
+    """
     given = links("base", "a", "b", "c")
     found = list(regular_numberings(given, CRANK_SLIDER, base="base"))
     counts = Counter(x.loops for x in found)
@@ -133,14 +142,14 @@ def test_numberings_of_what_is_not_connected() -> None:
 
 
 def test_the_tree_of_least_depth() -> None:
-    """N8: parent array (0, 0, 1), not (0, 1, 2)."""
+    """The tree of least depth is chosen: parent array (0, 0, 1), not (0, 1, 2)."""
     model = build(from_graph("cs", links("base", "a", "b", "c"), CRANK_SLIDER, base="base"))
     assert max(len(model.support(i)) for i in range(3)) == 2
     assert [loop.name for loop in model.loops] == ["slider"]
 
 
 def eight() -> list[JointData]:
-    """N9: lambda = (0, 1, 1, 0, 3, 4, 4, 4), joint 4 from body 4 to the base."""
+    """Return a tree of eight bodies: lambda = (0, 1, 1, 0, 3, 4, 4, 4), with joint 4 reversed."""
     parents = (0, 1, 1, 0, 3, 4, 4, 4)
     joints = [hinge(f"{i}", f"{p}", f"{i}") for i, p in enumerate(parents, start=1)]
     joints[3] = hinge("4", "4", "0")
@@ -148,7 +157,7 @@ def eight() -> list[JointData]:
 
 
 def test_sets_of_the_book() -> None:
-    """N9: kappa, mu and nu of an eight-body tree, whatever the order in which joints are given."""
+    """kappa, mu and nu of an eight-body tree agree with the book, for any order of joints."""
     for order in (eight(), eight()[::-1]):
         model = build(from_graph("tree", links(*map(str, range(9))), order, base="0"))
         body = {b.name: i for i, b in enumerate(model.bodies)} | {"0": WORLD}
@@ -168,7 +177,7 @@ def test_sets_of_the_book() -> None:
 
 
 def bars() -> tuple[list[LinkData], list[JointData]]:
-    """The four-bar as a graph: three hinges and a pin."""
+    """Return the links and joints of a four-bar: three hinges and a pin."""
     source = chasles.robots.four_bar().model.source
     pin = source.loops[0]
     joint = hinge(pin.name, pin.parent, pin.child, pose=pin.pose, child_pose=pin.child_pose)
@@ -177,7 +186,7 @@ def bars() -> tuple[list[LinkData], list[JointData]]:
 
 @pytest.mark.parametrize("loop", ["pin", "coupler", "rocker"])
 def test_every_tree_is_the_same_mechanism(loop: str) -> None:
-    """The mass that the crank feels, and its acceleration, with any joint for the loop's."""
+    """Mass and acceleration of the crank do not depend on which joint closes the loop."""
     known = chasles.robots.four_bar()
     parts, joints = bars()
     made = from_graph(
@@ -228,7 +237,7 @@ def test_passive_joints_close_loops() -> None:
 
 
 def test_parts_that_float() -> None:
-    """A six-freedom joint for each, with a note (4.1)."""
+    """Each link that is not connected gets a free joint and a note (section 4.1)."""
     made = from_graph("two", links("a", "b", "c"), [hinge("h", "b", "a")])
     assert [(j.name, j.kind, j.parent, j.child) for j in made.joints] == [
         ("h", "revolute", "a", "b"),
@@ -244,7 +253,7 @@ def test_parts_that_float() -> None:
 
 
 def test_several_joints_to_the_world() -> None:
-    """Two pendulums, and a third link between them: no link need be the base."""
+    """Several joints may connect links to the world, here two pendulums with a loop joint."""
     joints = [
         hinge("left", None, "a", pose=pose(1)),
         hinge("right", None, "b", pose=pose(2)),
@@ -294,7 +303,7 @@ def data_of(kind: str, name: str, parent: str, child: str, seed: int) -> JointDa
 
 @pytest.mark.parametrize("kind", JOINTS)
 def test_a_frame_on_the_child_moves_the_link(kind: str) -> None:
-    """The same joints, with links that have their frames elsewhere; inertias move with them."""
+    """Moving the frame of a child link changes the poses of links but not the dynamics."""
     joints = [data_of(kind, "j1", "base", "a", 1), data_of("revolute", "j2", "a", "b", 2)]
     own = box(2.0, (0.3, 0.4, 0.5), Vector.of(0.1, 0.2, 0.3))
     parts = [LinkData("base", own), LinkData("a", own), LinkData("b", own)]
@@ -327,7 +336,7 @@ def _split(T: np.ndarray) -> tuple[Any, Vector]:
 
 @pytest.mark.parametrize("kind", [*JOINTS, "fixed"])
 def test_polarity_does_not_matter(kind: str) -> None:
-    """A joint from b to a, met at its child a, is the joint from a to b: X is its inverse."""
+    """A joint from b to a has the inverse transform if a is nearer to the base."""
     forward = data_of(kind, "j", "b", "a", 7)
     tip = data_of("revolute", "tip", "b", "c", 8)
     robot = Robot(from_graph("met", links("a", "b", "c"), [forward, tip], base="a"))
@@ -342,7 +351,7 @@ def test_polarity_does_not_matter(kind: str) -> None:
 
 
 def test_a_frame_is_where_it_says() -> None:
-    """At zero displacement the joint's two frames coincide."""
+    """The two frames of a joint coincide at zero displacement."""
     joint = data_of("revolute", "j", "a", "b", 9)
     robot = Robot(from_graph("zero", links("a", "b"), [joint], base="a"))
     b = Floats(robot).forward_kinematics([0.0], frame="b")

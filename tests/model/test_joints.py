@@ -1,4 +1,4 @@
-"""The contract of joints: every row of `JOINTS`, as it is and reversed, and types of users."""
+"""Check the contract of joints for all types in `JOINTS`, reversed joints and user types."""
 
 import dataclasses
 import math
@@ -63,7 +63,7 @@ def _inertia(rng):
 
 
 def _has_quaternion(joint):
-    """Dimensionless coordinates are those of a quaternion, which stands first."""
+    """Return True if the joint has a quaternion: its first four coordinates have unit 1."""
     return "1" in joint.units
 
 
@@ -84,19 +84,19 @@ def _make(case):
 
 @pytest.fixture(params=CASES)
 def joint(request):
-    """A joint of each type, with random placement and random parameters of its own."""
+    """Joint of each type, with random placement and parameters."""
     return _make(request.param)
 
 
 @pytest.fixture(params=[name for name in CASES if _has_quaternion(_make(name))])
 def ball(request):
-    """A joint of each type whose coordinates begin with a quaternion."""
+    """Joint of each type whose coordinates begin with a quaternion."""
     return _make(request.param)
 
 
 @pytest.fixture(params=(*CASES, *WELD))
 def closing(request):
-    """A joint of each type, and the weld, which closes loops only."""
+    """Joint of each type, and the fixed joint, which can also close loops."""
     return _make(request.param)
 
 
@@ -106,7 +106,7 @@ def rng():
 
 
 def _velocity(joint, rng, scale=1.0):
-    """A random velocity that turns by less than half a turn in unit time."""
+    """Return a random velocity that rotates by less than half a turn in unit time."""
     v = rng.uniform(-1.0, 1.0, size=joint.nv)
     return _vector(v * scale)
 
@@ -125,7 +125,7 @@ def _entries(X):
 
 
 def _rate(function, t, h=1e-3):
-    """The time derivative by the fourth-order central difference."""
+    """Return the time derivative by fourth-order central differences."""
     return (
         8.0 * (function(t + h) - function(t - h)) - function(t + 2 * h) + function(t - 2 * h)
     ) / (12.0 * h)
@@ -133,7 +133,7 @@ def _rate(function, t, h=1e-3):
 
 @pytest.mark.parametrize("kind", JOINTS.values(), ids=JOINTS)
 def test_table(kind):
-    assert issubclass(kind, JOINTS[kind.kind])  # a variant is one of its type
+    assert issubclass(kind, JOINTS[kind.kind])  # a variant is a subclass of its type
     assert set(kind.data) == {f.name for f in dataclasses.fields(kind)} - BASE - {"offset"}
 
 
@@ -142,7 +142,7 @@ def test_coordinates(joint):
     assert len(joint.neutral()) == joint.nq
     assert len(joint.velocity_units) == joint.nv
     assert set(joint.units) <= {"rad", "m", "1"}
-    # the tests below know one kind of redundant coordinates; a new kind needs new tests
+    # The tests below support quaternions only. Other redundant coordinates need new tests.
     assert joint.nq == joint.nv or _has_quaternion(joint)
     assert joint.units[:4] == ("1",) * 4 or not _has_quaternion(joint)
     assert joint.nq == joint.nv + _has_quaternion(joint) or not joint.holonomic
@@ -174,7 +174,7 @@ def test_subspace_has_full_rank(joint, rng):
 
 @pytest.mark.parametrize("t", [0.0, 0.4])
 def test_transform_rate_is_minus_joint_velocity_cross(joint, rng, t):
-    """dX/dt = -(S v) x X while the joint moves with constant velocity v (Eq 2.45)."""
+    """dX/dt = -(S v) x X if the joint moves with constant velocity v (Eq 2.45)."""
     q0, v = _configuration(joint, rng), _velocity(joint, rng)
 
     def q(time):
@@ -186,7 +186,7 @@ def test_transform_rate_is_minus_joint_velocity_cross(joint, rng, t):
 
 
 def _along(joint, q0, v, result):
-    """The program of `result(q(t))` for the motion that leaves q0 with velocity v."""
+    """Return the program of `result(q(t))` for a motion from q0 with constant velocity v."""
     arena = Arena(RULES)
     t = arena.input("t", 0)
     entries = result(joint.integrate(q0, v * t))
@@ -218,7 +218,7 @@ def test_subspace_rate_and_bias(joint, rng, t):
     np.testing.assert_allclose(_columns(rate), expected, atol=1e-10)
     bias = np.array(list(joint.bias(q, v)))
     np.testing.assert_allclose(bias, _columns(rate) @ list(v), atol=1e-14)
-    # the joint's velocity S v changes by the bias while v is constant
+    # The bias is the rate of the joint's velocity S v for constant v.
     velocity = _rate(
         lambda time: np.array(list(joint.subspace(joint.integrate(q0, v * time)) @ v)), t
     )
@@ -226,7 +226,7 @@ def test_subspace_rate_and_bias(joint, rng, t):
 
 
 def test_higher_rates_of_the_subspace(joint, rng):
-    """Each is the derivative of the one before along a motion with changing velocity."""
+    """Each rate is the derivative of the previous one along a motion with changing velocity."""
     q0, *rates = _configuration(joint, rng), *(_velocity(joint, rng) for _ in range(4))
     if isinstance(joint, Steady):
         other = _configuration(joint, rng)
@@ -237,7 +237,7 @@ def test_higher_rates_of_the_subspace(joint, rng):
         return
 
     def rate(t, k):
-        """The k-th rate of S at time t, up to terms that the first derivative does not see."""
+        """Return the k-th rate of S at time t, correct to first order in t."""
         now = [a + b * t for a, b in pairwise(rates)][:k]
         return _columns(joint.subspace_rates(joint.integrate(q0, rates[0] * t), now)[k])
 
@@ -254,7 +254,7 @@ def test_bias_is_quadratic_in_velocity(joint, rng):
 
 
 def test_slopes(joint, rng):
-    """By differences along each freedom, and of c_J by each velocity."""
+    """Slopes agree with differences in each coordinate; slopes of c_J also in each velocity."""
     q, v, a = _configuration(joint, rng), _velocity(joint, rng), _velocity(joint, rng)
     slopes = joint.slopes(q, v, a)
 
@@ -278,7 +278,7 @@ def test_slopes(joint, rng):
 
 
 def test_what_is_written_is_what_follows_from_the_motion(joint, rng):
-    """The formulas of a type against exact derivatives of its transform along `integrate`."""
+    """Formulas of a type agree with exact derivatives of its transform along `integrate`."""
     q, v = _configuration(joint, rng), _velocity(joint, rng)
     pairs = [
         (joint.subspace(q), Joint.subspace(joint, q)),
@@ -304,7 +304,7 @@ def test_integrate_undoes_difference(joint, rng):
     for _ in range(5):
         q0, q1 = _configuration(joint, rng), _configuration(joint, rng)
         reached = joint.integrate(q0, joint.difference(q0, q1))
-        known = 6 if joint.holonomic else 3  # of a place that depends on the way, the rotation
+        known = 6 if joint.holonomic else 3  # positions of rolling joints depend on the path
         np.testing.assert_allclose(
             _dense(joint.motion(reached))[:known, :known],
             _dense(joint.motion(q1))[:known, :known],
@@ -321,7 +321,7 @@ def test_differences_there_and_back_are_opposite(joint, rng):
 
 
 def test_drift_is_the_rate_of_a_small_step(joint, rng):
-    """Two motions with one velocity, a small step apart: how that step changes."""
+    """`drift` is the rate of a small displacement between two motions with equal velocity."""
     q, v = _configuration(joint, rng), _velocity(joint, rng)
 
     def gap(t, d):
@@ -339,7 +339,7 @@ def test_drift_is_the_rate_of_a_small_step(joint, rng):
 
 
 def test_turn_is_the_rotation_of_the_motion(joint, rng):
-    """Times either sign, which `turn` chooses to be continuous."""
+    """`turn` is a unit quaternion of the motion's rotation. It may have either sign."""
     q = _configuration(joint, rng)
     turn = joint.turn(q)
     found = np.array(matrix_from_quaternion(turn).rows, dtype=float)
@@ -355,7 +355,7 @@ def test_no_velocity_no_motion(joint, rng):
 
 
 def test_constant_velocity_is_a_group(joint, rng):
-    """Moving for 0.3 and then for 0.7 of the time is moving all the time."""
+    """Moving for 0.3 s and then for 0.7 s equals moving for 1 s."""
     q, v = _configuration(joint, rng), _velocity(joint, rng)
     two = joint.integrate(joint.integrate(q, v * 0.3), v * 0.7)
     one = joint.integrate(q, v)
@@ -363,7 +363,7 @@ def test_constant_velocity_is_a_group(joint, rng):
 
 
 def test_turns_of_almost_half_a_turn(ball, rng):
-    """The logarithm is right up to pi, and never longer."""
+    """The rotation vector is exact up to pi and never longer than pi."""
     joint = ball
     axis = rng.normal(size=3)
     axis /= np.linalg.norm(axis)
@@ -410,7 +410,10 @@ def _map(joint, sizes, function):
 
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_integrate_has_derivatives_at_rest(joint, rng, mode):
-    """Compiled derivatives are those of f(integrate(q, d)) at d = 0: they must exist there."""
+    """`integrate` is differentiable at zero velocity.
+
+    Compiled derivatives are those of f(integrate(q, d)) at d = 0.
+    """
     program = _map(joint, {"q": joint.nq, "v": joint.nv}, joint.integrate)
     q, rest = _configuration(joint, rng), Vector.zero(joint.nv)
     first = jacobian(program, ["q", "v"], mode=mode)
@@ -438,7 +441,7 @@ def test_difference_has_derivatives_where_it_is_zero(joint, rng, mode):
     A, B = (np.reshape(got[f"d_y_d_{x}"], (joint.nv, joint.nq)) for x in "ab")
     assert np.isfinite(A).all()
     assert np.isfinite(B).all()
-    # moving q1 = integrate(q0, d) by d changes the difference by d
+    # The difference between q0 and integrate(q0, d) is d.
     steps = interpret(
         jacobian(_map(joint, {"q": joint.nq, "v": joint.nv}, joint.integrate), ["v"]),
         {"q": q, "v": [0.0] * joint.nv},
@@ -467,11 +470,11 @@ def test_symbols_give_what_floats_give(joint, rng):
         np.testing.assert_allclose(got, everything(q, v), rtol=1e-12, atol=1e-14)
 
 
-# To close a loop --------------------------------------------------------------------------------
+# Loop joints ------------------------------------------------------------------------------------
 
 
 def test_constraint_forces_do_no_work(closing, rng):
-    """T has 6 - nv independent columns, and T' S = 0 everywhere."""
+    """T has 6 - nv independent columns, and T' S = 0 for every q."""
     joint = closing
     for _ in range(3):
         q = _configuration(joint, rng)
@@ -496,7 +499,7 @@ def test_rates_invert_the_subspace(closing, rng):
     np.testing.assert_allclose(list(found), list(qd), atol=1e-12)
 
 
-# Inertia that moves to the parent ---------------------------------------------------------------
+# Inertia that can be moved to the parent --------------------------------------------------------
 
 
 CHOICES = pytest.mark.parametrize("choice", [by_moments, by_products], ids=lambda f: f.__name__)
@@ -504,7 +507,10 @@ CHOICES = pytest.mark.parametrize("choice", [by_moments, by_products], ids=lambd
 
 @CHOICES
 def test_transferable_inertia_is_not_felt_and_does_not_change(joint, rng, choice):
-    """I S = 0 and X' I X = I for every q (Featherstone 2008, section 9.7)."""
+    """The transferable inertia satisfies I S = 0 and X' I X = I for every q.
+
+    Source: Featherstone 2008, section 9.7.
+    """
     inertia = _inertia(rng)
     moved = joint.transferable(inertia, choice(inertia.I))
     for _ in range(4):
@@ -519,7 +525,7 @@ def test_transferable_inertia_is_not_felt_and_does_not_change(joint, rng, choice
 
 @CHOICES
 def test_transferring_again_finds_nothing(joint, rng, choice):
-    """What is left has no transferable part of the same kind: the regrouping is complete."""
+    """The remaining inertia has no transferable part of the same kind."""
     inertia = _inertia(rng)
     left = inertia - joint.transferable(inertia, choice(inertia.I))
     rest = joint.transferable(left, choice(left.I))
@@ -528,9 +534,9 @@ def test_transferring_again_finds_nothing(joint, rng, choice):
 
 @CHOICES
 def test_equivalent_bodies_feel_the_same_joint_force(joint, rng, choice):
-    """S'(I a + v x* I v) on the body plus what moved to its parent gives the same on the joint.
+    """The joint torque S'(I a + v x* I v) does not change if inertia is moved to the parent.
 
-    The moved part rides with the predecessor frame: its force on the joint's freedom was zero.
+    The moved part is attached to the predecessor frame. It has no effect on the joint torque.
     """
     inertia = _inertia(rng)
     moved = joint.transferable(inertia, choice(inertia.I))
@@ -548,7 +554,7 @@ def test_equivalent_bodies_feel_the_same_joint_force(joint, rng, choice):
     whole = force(inertia, v, a)
     left = force(inertia - moved, v, a)
     np.testing.assert_allclose(list(S.T @ whole), list(S.T @ left), atol=1e-12)
-    # and the force that reaches the parent is the same with the part attached to it
+    # The force on the parent is also the same, with the moved part attached to it.
     through = X.T @ left + force(moved, parent_v, parent_a)
     np.testing.assert_allclose(list(X.T @ whole), list(through), atol=1e-11)
 
@@ -561,9 +567,9 @@ def test_rotor_and_resistance(joint, rng):
     assert list(joint.rotor(v)) == [a * x for a, x in zip(joint.armature, v, strict=True)]
     drag, opposite = joint.losses(v), joint.losses(-v)
     assert list(drag) == [-x for x in opposite]
-    assert all(f * x > 0.0 for f, x in zip(drag, v, strict=True))  # it always takes power
+    assert all(f * x > 0.0 for f, x in zip(drag, v, strict=True))  # losses always dissipate power
     turning = joint.resistance(v) - drag - joint.load
-    assert abs(turning.dot(v)) < 1e-12  # and what turns a rotor takes none
+    assert abs(turning.dot(v)) < 1e-12  # rotor forces do no work
     assert joint.turning(v) == -joint.turning(v).T
     assert list(joint.resistance(Vector.zero(joint.nv))) == list(joint.load)
 

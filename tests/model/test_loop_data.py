@@ -1,4 +1,4 @@
-"""Loops in a description: what is checked, what edits keep, what loop joints promise."""
+"""Loops in a description: validation, edits, and the contract of loop joints."""
 
 import math
 import pickle
@@ -28,16 +28,16 @@ from chasles.robots.mechanisms import four_bar, slider_crank
 
 
 def joint_of(kind: str) -> Joint:
-    """A loop joint of this type, as a model has it."""
+    """Return a loop joint of this type from a model."""
     loop = LoopData("loop", kind, "base", "guide", pitch=0.3, radius=0.3)
     return build(replace(slider_crank(), loops=(loop,))).loops[0].joint
 
 
-# The contract of a loop joint (more of it in test_joints.py) -------------------------------------
+# Contract of loop joints (see also test_joints.py) -----------------------------------------------
 
 
 def test_every_joint_and_the_weld_can_close_a_loop() -> None:
-    """But a rolling sphere, which forbids velocities, not positions."""
+    """Every joint type can close a loop, except a rolling sphere, which constrains velocities."""
     assert set(LOOP_JOINTS) == {"fixed", *JOINTS} - {"rolling"}
 
 
@@ -59,7 +59,7 @@ def test_the_way_around_a_loop() -> None:
 
 
 def test_a_loop_starts_where_its_branches_part() -> None:
-    """What both branches share is no part of it."""
+    """Joints that both branches share are not part of the loop."""
     source = four_bar()
     raised = replace(
         source,
@@ -75,7 +75,7 @@ def test_a_loop_starts_where_its_branches_part() -> None:
 
 
 def test_the_axis_turns_both_frames() -> None:
-    """A loop joint about y of frames that are turned alike: the pin of a four-bar in x-z."""
+    """A loop joint with another axis, and frames rotated accordingly, gives the same four-bar."""
     turn = Transform.from_pose(matrix_from_vector(Vector.of(-math.pi / 2, 0.0, 0.0)), Vector.zero())
     source = four_bar()
     loop = source.loops[0]
@@ -174,7 +174,7 @@ def test_a_subtree_without_the_loop_says_nothing() -> None:
 
 
 def test_a_loop_to_the_world() -> None:
-    """Without a parent link the predecessor frame is the world's."""
+    """A loop joint without a parent link has the world as its predecessor."""
     source = slider_crank()
     to_world = replace(source, loops=(replace(source.loops[0], parent=None),))
     q = np.array([0.3, -0.5, 0.2, 3.0])
@@ -201,7 +201,10 @@ def test_bars_must_meet() -> None:
 
 
 def test_slider_crank_matrices_are_legnani() -> None:
-    """M01, M12, M23 and M34 of part II, section 5; frame i of the paper is at the end of link i."""
+    """The pose is the product of M01, M12, M23 and M34 in Legnani II, section 5.
+
+    Frame i of the paper is at the end of link i.
+    """
     l1, l2, (a1, a2, a3, a) = 1.0, 3.0, (0.4, -0.6, 0.3, 3.5)
 
     def plane(angle: float, x: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Joints of a user's own type: the physics of built-in ones, caching, pickling, bad classes."""
+"""User-defined joint types: agreement with built-in types, caching, pickling, bad classes."""
 
 import pickle
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ BODY = RigidInertia.from_center(2.0, Vector.of(0.1, -0.2, 0.05), Symmetric(3, 4,
 
 @dataclass(frozen=True)
 class Rack(Joint):
-    """A rack and pinion of which only the motion is written."""
+    """Rack and pinion that defines only its motion."""
 
     radius: float = 0.0
 
@@ -39,7 +39,7 @@ class Rack(Joint):
 
 
 class Gimbal(Joint):
-    """Yaw, pitch and roll of which only the motion is written."""
+    """Yaw-pitch-roll joint that defines only its motion."""
 
     nq = nv = 3
     units = ("rad", "rad", "rad")
@@ -49,7 +49,7 @@ class Gimbal(Joint):
 
 
 class Cardan(Joint):
-    """A universal joint of which only the motion is written; its natural axes are x and y."""
+    """Universal joint that defines only its motion. Its axes are x and y."""
 
     nq = nv = 2
     units = ("rad", "rad")
@@ -59,14 +59,14 @@ class Cardan(Joint):
 
 
 def alone(custom: Joint, **more: Any) -> Description:
-    """One body on a joint of one's own."""
+    """Return a robot with one body on a user-defined joint."""
     joint = JointData("own", "custom", None, "body", custom=custom, **more)
     return Description("alone", (LinkData("body", BODY),), (joint,))
 
 
 @cache
 def pair() -> tuple[chasles.Robot, chasles.Robot]:
-    """A tree with built-in joints, and the same with joints that a user wrote as motions."""
+    """Return a tree with built-in joints, and the same tree with user-defined joints."""
     source = random_tree(8, 2, floating=False, fixed=False).model.source
     kinds = ("rack_and_pinion", "revolute", "yaw_pitch_roll", "spherical", "universal")
     kinds += ("prismatic", "rack_and_pinion", "yaw_pitch_roll")
@@ -89,7 +89,7 @@ def pair() -> tuple[chasles.Robot, chasles.Robot]:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_motion_is_all_that_physics_needs(function: str) -> None:
-    """Every method of every function, on floats, beside the built-in types."""
+    """Every method of every function gives the same results as with built-in types."""
     rng = np.random.default_rng(5)
     built, own = pair()
     q = built.random(rng)
@@ -128,7 +128,7 @@ def test_compiled_and_differentiated(function: str) -> None:
 
 
 def test_joints_of_ones_own_are_reversed_turned_and_mimicked() -> None:
-    """About another axis, from the child's side, and as a follower."""
+    """A user-defined joint can have another axis, and it can be reversed."""
     turned = chasles.Robot(alone(Parabola(curve=0.5), axis=Vector.of(1.0, 0.0, 0.0)))
     v = turned.frame_velocity([0.3], [2.0], frame="body")
     assert v[0] == pytest.approx(2.0 * 1.0 / (1.0 + 0.09))
@@ -150,7 +150,7 @@ def test_a_quaternion_of_ones_own() -> None:
 
 
 def test_it_closes_a_loop() -> None:
-    """The coupler's end in a groove of the rocker, found by points and angles."""
+    """A user-defined joint can close a loop: the coupler's end moves in a groove of the rocker."""
     source = four_bar()
     loop = replace(source.loops[0], kind="custom", custom=Parabola(curve=0.5))
     robot = chasles.Robot(replace(source, loops=(loop,)))
@@ -205,7 +205,7 @@ def test_pickled_where_the_class_can_be_imported() -> None:
 
 
 def made(name: str, factor: float) -> Joint:
-    """A class whose code and name say nothing of what it computes: a global of its own does."""
+    """Return a joint of a new class. Classes with equal names and code differ in `factor`."""
 
     class Hidden(Joint):
         nq = nv = 1
@@ -236,7 +236,7 @@ def test_the_same_type_finds_its_code_again(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def changed(**parts: Any) -> Joint:
-    """A parabola with some of its parts replaced."""
+    """Return a parabola joint with some attributes replaced."""
     return type("Bad", (Parabola,), parts)()
 
 

@@ -1,4 +1,4 @@
-"""Every field of the table of ranges at every door: files, lint, robots, edits, contact laws."""
+"""Check the table of ranges wherever values enter: files, lint, robots, edits, contact laws."""
 
 import contextlib
 import dataclasses
@@ -62,11 +62,14 @@ SENTINELS = {
     "mimic.offset": "0.21875",
     "robot.gravity": "-9.8125",
 }
-"""Numbers that stand once in a file, by key."""
+"""Numbers that occur only once in a file, by parameter."""
 
 
 def machine(suffix: str) -> Description:
-    """Two joints, the second led by the first, with sentinels where the format has a place."""
+    """Return two joints, the second of which mimics the first.
+
+    Parameters that the format supports have the values of SENTINELS.
+    """
     number = {key: float(text) for key, text in SENTINELS.items()}
     limits = Limits(*(number[f"limits.{name}"] for name in Limits.__match_args__))
     tall = suffix in (".toml", ".xml")
@@ -95,7 +98,7 @@ def _here() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The machine in every format."""
+    """Content of the machine's file in every format."""
     folder, found = tmp_path_factory.mktemp("ranges"), {}
     for suffix in FILES:
         chasles.save(chasles.Robot(machine(suffix)), folder / f"m{suffix}")
@@ -115,7 +118,7 @@ CASES = [
 
 
 def test_every_number_of_a_mechanism_has_a_row() -> None:
-    """A field that is added to the data of a mechanism needs a row, or is no number."""
+    """Every numeric field of a description has a row in the table of ranges."""
     owners = {
         "link": LinkData,
         "joint": JointData,
@@ -131,7 +134,7 @@ def test_every_number_of_a_mechanism_has_a_row() -> None:
         "rotor": {"path", "rest", "forces"},
         "joint": {"forces"},
         "actuator": {"gain", "bias", "controls", "forces", "activations"},
-        "robot": {"density", "viscosity", "wind", "boxes"},  # of its fluid
+        "robot": {"density", "viscosity", "wind", "boxes"},  # of the fluid
     }
     for part, kind in owners.items():
         hints = typing.get_type_hints(kind)
@@ -220,7 +223,7 @@ def test_contact_points_refuse_coefficients_outside() -> None:
 
 
 def changed(key: str, x: Any) -> Description:
-    """The machine with another number for a key."""
+    """Return the machine with another value of a parameter."""
     source = machine(".toml")
     link, joint = source.links[0], source.joints[0]
     part, _, name = key.partition(".")
@@ -284,7 +287,10 @@ def changed(key: str, x: Any) -> Description:
 
 @pytest.mark.parametrize("key", DESCRIBED)
 def test_a_robot_refuses_numbers_outside(key: str) -> None:
-    """In Python; negative masses, which a dynamically equivalent robot may have, are noted."""
+    """Values outside their range are refused.
+
+    A negative mass, which a dynamically equivalent robot may have, gets a note.
+    """
     row = RANGES[key]
     wrong: list[Any] = [math.nan, "2", None] if key != "joint.second_axis" else [math.nan]
     wrong += [] if row.endless else NOT_FINITE[1:]
@@ -305,7 +311,7 @@ def test_saving_refuses_what_is_not_finite(suffix: str, tmp_path: Path) -> None:
 
 
 def test_a_remedy_asks_for_numbers_of_the_range() -> None:
-    """Also where a field has several numbers, some of which may not be negative."""
+    """The remedy names the range, also for fields with several numbers."""
     with raises("E-MODEL-041", "give numbers that are not negative"):
         chasles.Robot(changed("robot.boxes", -1.0))
     with raises("E-MODEL-041", "give finite numbers"):
@@ -379,7 +385,7 @@ def test_files_refuse_what_is_not_finite(
             assert caught.value.file == str(path), caught.value
             assert any(f.severity == "error" for f in lint(path)), word
             continue
-        with contextlib.suppress(ChaslesError):  # URDF has no inf
+        with contextlib.suppress(ChaslesError):  # URDF does not have inf
             found = chasles.load(path).joint("first").limits
             assert math.isinf(getattr(found, key.partition(".")[2])), word
 
@@ -393,7 +399,7 @@ def test_files_with_negative_numbers_load_with_a_note(
         return
     path = written(texts[suffix], key, "-1.0", tmp_path / f"m{suffix}")
     if key == "link.mass" and suffix == ".xml":
-        with raises("E-MJCF-002"):  # as MuJoCo does
+        with raises("E-MJCF-002"):  # as in MuJoCo
             chasles.load(path)
         return
     robot = chasles.load(path)
@@ -405,7 +411,7 @@ def test_files_with_negative_numbers_load_with_a_note(
     else:
         value = getattr(joint.limits if key.startswith("limits") else joint, name)
         assert value == row.taken
-        if not (suffix == ".sdf" and key.startswith("limits")):  # where -1 means no limit
+        if not (suffix == ".sdf" and key.startswith("limits")):  # in SDF, -1 means no limit
             assert any("'first'" in note and "taken as" in note for note in robot.notes)
             assert found
 
@@ -414,7 +420,7 @@ def test_files_with_negative_numbers_load_with_a_note(
 def test_files_with_limits_in_the_wrong_order(
     suffix: str, texts: dict[str, str], tmp_path: Path
 ) -> None:
-    """MuJoCo refuses them."""
+    """Limits in the wrong order are exchanged, with a note. MuJoCo refuses such files."""
     path = written(texts[suffix], "limits.lower", "3.0", tmp_path / f"m{suffix}")
     robot = chasles.load(path)
     assert (robot.limits.lower[0], robot.limits.upper[0]) == (1.3125, 3.0)
@@ -431,7 +437,7 @@ MACHINE = """<mujoco><option density="{density}" viscosity="{viscosity}"/><world
 <joint joint="j" coef="2"/></fixed>
 <spatial name="p" stiffness="1" damping="{path}"><site site="w"/><site site="s"/></spatial></tendon>
 <actuator><general name="m" joint="j" dyntype="filter" dynprm="{constant}"/></actuator></mujoco>"""
-"""Tendons, actuators, shapes and a fluid, which MuJoCo also reads with negative numbers."""
+"""Tendons, an actuator, shapes and a fluid, for which MuJoCo accepts negative numbers."""
 NEGATIVE = {
     "damping": "rotor 't': damping",
     "loss": "rotor 't': friction",

@@ -1,4 +1,4 @@
-"""Mechanisms in fewer joint types: the same motion in the same coordinates."""
+"""Replace joint types by simpler joints in series, with the same motion and coordinates."""
 
 from dataclasses import replace
 
@@ -17,13 +17,13 @@ from chasles.model.graph import at_children, in_series
 from chasles.robots._solids import box
 
 SPLIT = {"universal": 2, "cylindrical": 2, "yaw_pitch_roll": 3, "helical": 2, "rack_and_pinion": 2}
-"""Types that are joints in series, and how many."""
+"""Number of simple joints in series that replace each joint type."""
 
 POSE = Transform.from_pose(matrix_from_vector(Vector.of(0.3, -0.5, 0.9)), Vector.of(0.1, 0.2, 0.3))
 
 
 def one_joint(kind: str, **options: object) -> Description:
-    """A link on a joint of some type, in frames of its own on both sides."""
+    """Return a link on a joint of some type, with a joint frame on each side."""
     link = LinkData("a", box(2.0, (0.1, 0.2, 0.3), Vector.of(0.1, -0.1, 0.2)))
     numbers = {"pitch": 0.2, "radius": 0.3, "damping": 0.4, "armature": 0.5} | options
     axis = Vector.of(0.6, 0.0, 0.8)
@@ -43,7 +43,10 @@ def test_joints_in_series(kind: str, polarity: bool) -> None:
 
 
 def test_coordinates_keep_their_order() -> None:
-    """Of every type, reversed ones too; only joints with several freedoms have other names."""
+    """Coordinates keep their order for every joint type, also reversed.
+
+    Only joints with several degrees of freedom get new names.
+    """
     robot = chasles.robots.random_tree(16, 5, mimics=True)
     joints = [
         replace(j, reversed=j.kind not in ("fixed", "free")) for j in robot.model.source.joints

@@ -1,14 +1,14 @@
-"""Time stepping of free rigid bodies in NumPy: three laws of friction in one solve, side by side.
+"""Time stepping of free rigid bodies in NumPy, with three friction laws for comparison.
 
-Bodies have world coordinates (centre, rotation, velocity, angular velocity). A step finds the
-velocities v at its end from M (v - v*) = J' g(J v), where g is
+The state of a body is its center, rotation, velocity and angular velocity in world coordinates. A
+step solves M (v - v*) = J' g(J v) for the velocities v at its end, where g is
 
     lagged       normal (bound - v_n)+ / R_n; friction -min(mu f / |v_t|, 1 / R_t) v_t, with f the
-                 normal impulse: Coulomb's law, by repeated convex problems in which f is held
-    associated   the projection on the cone that Drake's SAP and MuJoCo use (Castro and others 2022)
+                 normal impulse: Coulomb's law, by convex problems in which f is constant
+    associated   projection onto the cone of Drake's SAP and MuJoCo (Castro and others 2022)
     gauss-seidel rigid contact and Coulomb's law, by many projected sweeps
 
-It shares no code with the library.
+This module shares no code with the library.
 """
 
 from dataclasses import dataclass, field
@@ -17,14 +17,17 @@ import numpy as np
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 NORMAL, TANGENT = 1e-4, 1e-4
-"""Compliance of a contact, normal and tangential, as parts of its inverse mass."""
+"""Normal and tangential compliance of a contact, relative to its inverse mass."""
 RELEASE, FASTEST = 0.2, 0.5
-"""The part of an overlap that one step releases, and the largest speed of release (m/s)."""
+"""Fraction of a penetration that one step removes, and the largest speed of removal (m/s)."""
 
 
 @dataclass
 class Body:
-    """A free body with principal moments along its axes; radius of a ball, or half edges."""
+    """Free body with principal moments of inertia: a ball with a radius, or a box with `half`.
+
+    `half` contains half of the edge lengths.
+    """
 
     mass: float
     moments: np.ndarray
@@ -48,7 +51,7 @@ def ball(mass, radius, x, **more):
 
 @dataclass
 class Contact:
-    """Body a on body b (None: the world) at a point, normal towards a."""
+    """Contact of body a with body b (None: the world) at a point; the normal points to a."""
 
     a: int
     b: int | None
@@ -60,7 +63,7 @@ class Contact:
 
 
 def on_plane(bodies, normal, friction, restitution=0.0):
-    """Contacts of corners and balls with a plane through the origin."""
+    """Return the contacts of corners and balls with a plane through the origin."""
     n, found = np.array(normal, float), []
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     for k, body in enumerate(bodies):
@@ -72,7 +75,7 @@ def on_plane(bodies, normal, friction, restitution=0.0):
 
 
 def stacked(lower, upper, a, b, friction):
-    """Corners of an upper brick on the flat top of a lower one that is not turned much."""
+    """Return contacts between corners of an upper brick and the top of a nearly level one."""
     n, found = lower.R[:, 2], []
     for sx in (-1.0, 1.0):
         for sy in (-1.0, 1.0):
@@ -105,7 +108,7 @@ def axes_of(n):
 
 
 class Problem:
-    """The numbers of one step: M, free velocities, Jacobians (3 rows a contact), bounds."""
+    """Data of a step: M, free velocities, Jacobians (3 rows per contact), bounds."""
 
     def __init__(self, bodies, contacts, dt, loads=None):
         n = len(bodies)
@@ -134,7 +137,7 @@ class Problem:
         self.bound = np.where(gap > 0.0, -gap / dt, np.minimum(-RELEASE * gap / dt, FASTEST))
         before, ahead = self.J[:, 2] @ self.v0, self.J[:, 2] @ self.free
         e = np.array([c.restitution for c in contacts])
-        # Stored velocities are those half a step before: the parabola of a fall is exact then.
+        # Stored velocities are those of half a step earlier, which makes free fall exact.
         self.a = (self.free - self.v0) / dt
         u, a = 0.5 * (before + ahead), (ahead - before) / dt
         root = np.sqrt(np.maximum(u * u - 2.0 * a * gap, 0.0))
@@ -147,7 +150,10 @@ class Problem:
 
 
 def lagged(p, tolerance=1e-10, most=200):
-    """Velocities, impulses (k, 3) and iterations, by Newton's method with an exact line search."""
+    """Solve by Newton's method with an exact line search.
+
+    Return velocities, impulses (k, 3) and the number of iterations.
+    """
     Rn, Rt = NORMAL * p.w, TANGENT * p.w
     v = p.v0.copy()
     size = np.sqrt(np.diag(p.M))
@@ -200,7 +206,7 @@ def lagged(p, tolerance=1e-10, most=200):
 
 
 def associated(p, most=100):
-    """The same by SAP's cone, with its compliances, by damped Newton on the same potential."""
+    """Solve with SAP's cone and compliances, by a damped Newton method on SAP's potential."""
     Rn, Rt = NORMAL * p.w, TANGENT * p.w
 
     def impulses(vc):
@@ -239,7 +245,7 @@ def associated(p, most=100):
 
 
 def gauss_seidel(p, sweeps=2000):
-    """Rigid contact by projected sweeps: one contact at a time, normal and then friction."""
+    """Solve rigid contact by projected sweeps, one contact at a time, normal before friction."""
     g, v = np.zeros((len(p.contacts), 3)), p.free.copy()
     back = np.linalg.solve(p.M, p.J.reshape(-1, p.J.shape[2]).T).T.reshape(p.J.shape)
     for _ in range(sweeps):
@@ -256,7 +262,7 @@ def gauss_seidel(p, sweeps=2000):
 
 
 def advanced(bodies, p, v):
-    """Bodies after the step: the free motion until the first impact, then the new velocity."""
+    """Return the bodies after a step: free motion until the first impact, then velocity v."""
     t, rest = p.early, p.dt - p.early
     way = t * (p.v0 + 0.5 * p.a * (p.dt + t)) + rest * (v + 0.5 * p.a * t)
     moved = []
@@ -272,7 +278,10 @@ def advanced(bodies, p, v):
 
 
 def run(bodies, contacts, dt, steps, law=lagged, loads=None, each=None):
-    """Bodies after so many steps; contacts: a function of the bodies; each: called after a step."""
+    """Return the bodies after the given number of steps.
+
+    `contacts` is a function of the bodies, and `each` is called after each step.
+    """
     for _ in range(steps):
         p = Problem(bodies, contacts(bodies), dt, loads)
         v, g, count = law(p)

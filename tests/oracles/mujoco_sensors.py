@@ -1,7 +1,7 @@
-"""MuJoCo's sensors beside ours: one file with every type of sensor, and models of packages.
+"""Compare sensors with MuJoCo: a file with every sensor type, and models from packages.
 
-python tests/oracles/mujoco_sensors.py FOLDER... compares all models below some folders, such as
-those of dm_control, robosuite and gymnasium_robotics.
+`python tests/oracles/mujoco_sensors.py FOLDER...` compares all models in the given folders, for
+example those of dm_control, robosuite and gymnasium_robotics.
 """
 
 import re
@@ -17,7 +17,7 @@ import chasles
 from chasles import conventions
 
 OFF = mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_EQUALITY
-"""Soft in MuJoCo, exact or absent here."""
+"""Flags that disable contacts and equality constraints, which are soft in MuJoCo."""
 
 EVERY_SENSOR = """
 <mujoco model="all">
@@ -108,7 +108,7 @@ EVERY_SENSOR = """
 def states(
     robot: chasles.Robot, model: mujoco.MjModel, count: int, seed: int = 0
 ) -> list[tuple[mujoco.MjData, tuple[np.ndarray, ...]]]:
-    """Random states of a model, and the same motion as q, qd, qdd of the robot."""
+    """Return random states of a MuJoCo model, each with q, qd and qdd of the robot."""
     rng, found = np.random.default_rng(seed), []
     model.opt.disableflags |= OFF
     names = [model.joint(k).name or f"joint{k}" for k in range(model.njnt)]
@@ -131,7 +131,7 @@ def states(
 
 
 def differences(path: str | Path, count: int = 3) -> tuple[dict[str, float], list[str]]:
-    """The largest error of each kind of sensor, relative to 1 or the value, and warnings."""
+    """Return the largest error of each sensor type, relative to max(1, value), and warnings."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         robot = chasles.load(path, mimic=False, loops=False)
@@ -151,14 +151,14 @@ def differences(path: str | Path, count: int = 3) -> tuple[dict[str, float], lis
 
 
 def main(folders: list[str]) -> None:
-    """Compare every model with sensors below some folders that MuJoCo compiles."""
+    """Compare all models in the given folders that have sensors and that MuJoCo can compile."""
     for folder in folders:
         compiled, agree, wrong, left = 0, 0, list[str](), Counter[str]()
         for path in sorted(Path(folder).rglob("*.xml")):
             try:
                 count = mujoco.MjModel.from_xml_path(str(path)).nsensor
             except ValueError:
-                continue  # a part of a model, or not one
+                continue  # only a part of a model, or not a model
             if not count:
                 continue
             compiled += 1

@@ -1,7 +1,7 @@
-"""Pinocchio's answers in the conventions and the coordinate order of chasles.
+"""Results of Pinocchio in the conventions and coordinate order of chasles.
 
-Pinocchio writes the linear part first, a free joint as (x, y, z, qx, qy, qz, qw), an unbounded
-rotation as (cosine, sine), and numbers joints in its own order; everything here is by joint name.
+Pinocchio has the linear part first, a free joint as (x, y, z, qx, qy, qz, qw), an unbounded
+rotation as (cosine, sine), and its own order of joints. This module matches joints by name.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,24 +21,24 @@ REFERENCE = {
     ("world", "world"): pin.WORLD,
     ("world", "frame"): pin.LOCAL_WORLD_ALIGNED,
 }
-"""Pinocchio's one word for each pair of axes and point."""
+"""Pinocchio's reference frame for each pair of axes and point."""
 
 PAIRS = (*REFERENCE, ("frame", "world"))
 
 
 def robot_files() -> list[Path]:
-    """Every URDF file of the package example-robot-data."""
+    """Return all URDF files of the package example-robot-data."""
     listed = files("example-robot-data") or ()
     return sorted(Path(str(f.locate())) for f in listed if f.suffix == ".urdf")
 
 
 def swapped(a: np.ndarray) -> np.ndarray:
-    """Six-vectors or six-row matrices with their halves exchanged."""
+    """Exchange the halves of a 6-vector or of a matrix with six rows."""
     return np.concatenate([a[3:], a[:3]])
 
 
 class Oracle:
-    """One robot in Pinocchio; every method takes and gives arrays as chasles does."""
+    """Robot in Pinocchio. Arguments and results of all methods are in chasles conventions."""
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         free = [pin.JointModelFreeFlyer()] if floating else []
@@ -46,7 +46,7 @@ class Oracle:
         self.data = self.model.createData()
 
     def order(self, robot: chasles.Robot) -> None:
-        """Learn where the robot's coordinates lie."""
+        """Store the order of the robot's coordinates."""
         assert robot.nv == self.model.nv
         self._joints = [(robot, name, self._joint(robot, name)) for name in robot.joints]
         self._v = np.empty(self.model.nv, dtype=int)
@@ -62,7 +62,7 @@ class Oracle:
     # States -----------------------------------------------------------------------------------
 
     def position(self, q: np.ndarray) -> np.ndarray:
-        """q in Pinocchio's coordinates."""
+        """Convert q to Pinocchio's coordinates."""
         out = np.empty(self.model.nq)
         for robot, name, joint in self._joints:
             mine = q[robot.position_slice(name)]
@@ -75,27 +75,27 @@ class Oracle:
         return out
 
     def velocity(self, v: np.ndarray) -> np.ndarray:
-        """v in Pinocchio's coordinates (also accelerations and forces)."""
+        """Convert velocities, accelerations or forces to Pinocchio's coordinates."""
         out = np.empty(self.model.nv)
         out[self._v] = v
         return out
 
     def mine(self, v: np.ndarray) -> np.ndarray:
-        """A vector, or the columns of a matrix, in chasles' coordinates."""
+        """Convert a vector, or the columns of a matrix, to the coordinates of chasles."""
         return np.asarray(v)[..., self._v]
 
     def square(self, M: np.ndarray) -> np.ndarray:
-        """A matrix over the coordinates in chasles' coordinates."""
+        """Convert the rows and columns of a square matrix to the coordinates of chasles."""
         return np.asarray(M)[np.ix_(self._v, self._v)]
 
     # Frames -----------------------------------------------------------------------------------
 
     def frame(self, name: str) -> int:
-        """The number of a link's frame."""
+        """Return the index of a link's frame."""
         return int(self.model.getFrameId(name, pin.BODY))
 
     def probe(self, link: str, point: Sequence[float]) -> int:
-        """The number of a new frame on a link, moved to a point of it."""
+        """Add a frame at a point of a link, and return its index."""
         base = self.model.frames[self.frame(link)]
         place = base.placement * pin.SE3(np.eye(3), np.array(point, dtype=float))
         new = pin.Frame(f"probe of {link}", base.parentJoint, place, pin.OP_FRAME)
@@ -104,7 +104,7 @@ class Oracle:
         return number
 
     def kinematics(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> None:
-        """Compute everything that the frame functions below read."""
+        """Compute the data for the frame functions below."""
         p, v, a = self.position(q), self.velocity(qd), self.velocity(qdd)
         pin.computeJointJacobiansTimeVariation(self.model, self.data, p, v)
         pin.forwardKinematics(self.model, self.data, p, v, a)
@@ -133,7 +133,10 @@ class Oracle:
         return self._seen(get, frame, axes, at)
 
     def _seen(self, get: Callable[..., Any], frame: int, axes: str, at: str) -> np.ndarray:
-        """What one of Pinocchio's functions gives; it has no word for frame axes at the world."""
+        """Call a function of Pinocchio for the given axes and point.
+
+        Pinocchio does not support frame axes at the world's origin, so such results are rotated.
+        """
         if (axes, at) == ("frame", "world"):
             turn = np.kron(np.eye(2), self.data.oMf[frame].rotation.T)
             return turn @ self._seen(get, frame, "world", "world")
@@ -143,7 +146,7 @@ class Oracle:
     # Dynamics ---------------------------------------------------------------------------------
 
     def external(self, f_ext: dict[str, np.ndarray]) -> Any:
-        """Forces by joint, from six numbers a link in the link's own axes at its own origin."""
+        """Convert wrenches of links, in link axes at the link's origin, to forces per joint."""
         forces = [pin.Force.Zero() for _ in range(self.model.njoints)]
         for name, wrench in f_ext.items():
             frame = self.model.frames[self.frame(name)]
@@ -214,10 +217,10 @@ class Oracle:
         h, c = self.momentum(q, qd), self.center_of_mass(q)
         return np.concatenate([h[:3] + np.cross(c, h[3:]), h[3:]])
 
-    # The configuration space -------------------------------------------------------------------
+    # Configuration space -----------------------------------------------------------------------
 
     def numbers(self, p: np.ndarray) -> np.ndarray:
-        """A position of Pinocchio without the ambiguity of quaternions: rotations as matrices."""
+        """Return a position of Pinocchio with quaternions replaced by matrices, without a sign."""
         parts = []
         for _, _, joint in self._joints:
             part = p[joint.idx_q : joint.idx_q + joint.nq]
@@ -227,7 +230,7 @@ class Oracle:
         return np.concatenate(parts)
 
     def integrate(self, q, v) -> np.ndarray:
-        """A position of Pinocchio."""
+        """Return the new position in Pinocchio's coordinates."""
         return pin.integrate(self.model, self.position(q), self.velocity(v))
 
     def difference(self, q0, q1) -> np.ndarray:
@@ -236,7 +239,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Case:
-    """One question to a robot and Pinocchio's answer; `of` is applied to the robot's answer."""
+    """Function call with Pinocchio's result. `of` is applied to the robot's result."""
 
     function: str
     arrays: tuple[np.ndarray, ...]
@@ -257,10 +260,11 @@ def cases(
     pairs: Sequence[tuple[str, str]] = PAIRS,
     methods: Mapping[str, Sequence[str]],
 ) -> Iterator[Case]:
-    """Every function at a random state.
+    """Yield calls of every function at a random state.
 
-    poses, frames: on how many links, spread over the robot, to compare poses and the other
-    functions of frames. pairs: axes and points to write them with. methods: by function.
+    `poses` and `frames` are the numbers of links, spread over the robot, for which poses and other
+    frame functions are compared. `pairs` contains their axes and points. `methods` contains the
+    methods of each function.
     """
     rng = np.random.default_rng(seed)
     q = robot.random(rng)
@@ -273,7 +277,7 @@ def cases(
         expected = oracle.pose(oracle.frame(name)).copy()
         yield Case("forward_kinematics", (q,), {"frame": name}, expected)
     if robot.nv == 0:
-        return  # Pinocchio itself crashes on Jacobians without columns
+        return  # Pinocchio crashes for Jacobians without columns
     views = [(name, oracle.frame(name), axes, at, at) for name in chosen for axes, at in pairs]
     views += [(chosen[0], probe, "frame", point, "frame")]
     fast = float(np.max(np.abs(qd)))
@@ -281,7 +285,7 @@ def cases(
         option = {"frame": name, "axes": axes, "at": at}
         view = number, axes, there
         J = oracle.jacobian(*view)
-        reach = float(np.max(np.abs(J)))  # a first joint's Jdot is zero: compare with J qd
+        reach = float(np.max(np.abs(J)))  # scale: Jdot of a first joint is zero
         yield Case("jacobian", (q,), option, J)
         rate = oracle.jacobian_rate(*view)
         for method in methods.get("jacobian_rate", ("fastest",)):
@@ -323,23 +327,26 @@ def cases(
         yield Case(function, arrays, {}, getattr(oracle, function)(*arrays))
     yield Case("momentum", (q, qd), {"at": "world"}, oracle.momentum_at_world(q, qd))
     C = oracle.coriolis_matrix(q, qd)
-    size = float(np.max(np.abs(oracle.mass_matrix(q)))) * fast  # parallel axes have no C at all
+    size = float(np.max(np.abs(oracle.mass_matrix(q)))) * fast  # scale: C is zero for parallel axes
     twice, force = C + C.T, C @ qd
     yield Case("coriolis_matrix", (q, qd), {}, twice, size, lambda C: C + C.T, "C + C'")
     yield Case("coriolis_matrix", (q, qd), {}, force, size * fast, lambda C: C @ qd, "C qd")
     moved = oracle.numbers(oracle.integrate(q, qd))
     yield Case("integrate", (q, qd), {}, moved, of=lambda p: oracle.numbers(oracle.position(p)))
-    q1 = np.array(direct(robot.model, "integrate", q, tau))  # near: a turn is never more than pi
+    q1 = np.array(direct(robot.model, "integrate", q, tau))  # rotations are below pi
     yield Case("difference", (q, q1), {}, oracle.difference(q, q1))
 
 
 def _spread(names: Sequence[str], count: int) -> Sequence[str]:
-    """About `count` of the names, the last one first."""
+    """Return about `count` of the names, evenly spaced, beginning with the last one."""
     return names[:: -max(1, len(names) // count)]
 
 
 def worst_errors(questions: Iterable[Case], run: Callable[..., Any]) -> dict[str, float]:
-    """The largest relative error of each function; `run(function, *arrays, **options)`."""
+    """Return the largest relative error of each function.
+
+    `run(function, *arrays, **options)` calls the function of chasles.
+    """
     worst: dict[str, float] = {}
     for case in questions:
         answer = case.of(run(case.function, *case.arrays, **case.options))
@@ -350,12 +357,12 @@ def worst_errors(questions: Iterable[Case], run: Callable[..., Any]) -> dict[str
 
 
 def allowed(label: str, condition: float) -> float:
-    """1e-9; where a linear system is solved, what its condition number allows if that is more."""
+    """Return the tolerance: 1e-9, or more if an ill-conditioned linear system is solved."""
     solves = label in ("forward_dynamics", "mass_matrix_inverse")
     return max(1e-9, 100.0 * EPS * condition) if solves else 1e-9
 
 
 def condition(oracle: Oracle, robot: chasles.Robot, *, seed: int) -> float:
-    """Of Pinocchio's mass matrix, at the state that `cases` has for the same seed."""
+    """Return the condition number of Pinocchio's mass matrix at the state of `cases`."""
     M = oracle.mass_matrix(robot.random(np.random.default_rng(seed)))
     return float(np.linalg.cond(M)) if M.size else 1.0

@@ -1,4 +1,4 @@
-"""Writes `robotics_toolbox.json`: what the Robotics Toolbox answers. Not a test.
+"""Write results of the Robotics Toolbox to `robotics_toolbox.json`. This is not a test.
 
 pip install "roboticstoolbox-python==1.4.4" "numpy<2"; python tests/oracles/robotics_toolbox.py
 """
@@ -22,7 +22,7 @@ NAMES = (
 
 
 def arm() -> Any:
-    """That of the page."""
+    """Return the arm of docs/coming-from/robotics-toolbox.md."""
     link = {"a": 1.0, "m": 1.0, "r": [-0.5, 0, 0], "I": [0, 1 / 12, 1 / 12, 0, 0, 0]}
     motor = {"Jm": 1e-4, "G": 100}
     links = [RevoluteDH(alpha=0, **link, **motor) for _ in range(2)]
@@ -30,7 +30,7 @@ def arm() -> Any:
 
 
 def spatial(modified: bool) -> Any:
-    """An arm of six axes with motors that rub, by either convention; `test` has it too."""
+    """Return an arm with six axes and motor friction, as in `test_robotics_toolbox.py`."""
     make, links = (RevoluteMDH if modified else RevoluteDH), []
     for k in range(6):
         mass = {"m": 1.0 + k, "r": [0.1, -0.2 * k, 0.05], "I": [0.3, 0.4, 0.5, 0.01, 0.02, 0.03]}
@@ -65,7 +65,7 @@ def numbers() -> dict[str, Any]:
 
 
 def six(robot: Any) -> dict[str, Any]:
-    """With friction, without Coulomb's, without any; a payload; operational inertia."""
+    """Return results with and without friction, with a payload, and the operational inertia."""
     q = np.array(BENT["q"])
     found = {
         "rne": robot.rne(q, q, q),

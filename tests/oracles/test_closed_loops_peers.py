@@ -1,4 +1,4 @@
-"""Closed loops against Pinocchio's constraintDynamics and MuJoCo's equality constraints."""
+"""Compare closed loops with Pinocchio's constraintDynamics and MuJoCo's equality constraints."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A robot with loops in Pinocchio."""
+    """Class for robots with loops in Pinocchio."""
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.pinocchio_loops import Mechanism
 
@@ -31,13 +31,17 @@ def peer(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def compiled(robot: chasles.Robot, *arrays: np.ndarray) -> list[np.ndarray]:
-    """qdd and multipliers."""
+    """Return qdd and the multipliers."""
     return chasles.compile(robot, "constrained_dynamics", backend="numpy")(*arrays)[:2]
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_pinocchio(name: str, peer: Any) -> None:
-    """Anchors of three equations, a weld of six; mu = 1e-8, no Baumgarte terms."""
+    """Accelerations and loop forces agree with Pinocchio.
+
+    Pinocchio closes loops with point contacts (three equations) or welds (six), with mu = 1e-8 and
+    without Baumgarte terms.
+    """
     robot, (q, qd, tau) = mechanism(name), motion(name)
     qdd, multipliers = compiled(robot, q, qd, tau)
     theirs = peer(robot, flat=name in PLANAR)
@@ -47,7 +51,7 @@ def test_pinocchio(name: str, peer: Any) -> None:
 
 
 def test_pinocchio_with_feet_on_the_ground(peer: Any) -> None:
-    """A floating base: one foot stands on a point, another is welded, two are in the air."""
+    """A quadruped agrees with one foot on a point, one foot welded, and two feet in the air."""
     walker, rng = quadruped(), np.random.default_rng(3)
     q = walker.random(rng)
     loops = []
@@ -69,7 +73,7 @@ def test_pinocchio_with_feet_on_the_ground(peer: Any) -> None:
 
 @pytest.mark.parametrize("name", ["four_bar", "five_bar", "six_bar", "triangle"])
 def test_mujoco(name: str) -> None:
-    """Its equalities are soft: 1e-3 with an impedance of 0.9999."""
+    """Accelerations agree to 1e-3. MuJoCo's equalities are soft; their impedance is 0.9999."""
     robot, (q, qd, tau) = mechanism(name), motion(name)
     source, soft = robot.model.source, 'anchor="0 0 0" solimp="0.9999 0.9999 0.001"'
     loops = [f'<connect body1="{p.parent}" body2="{p.child}" {soft}/>' for p in source.loops]

@@ -1,8 +1,8 @@
-"""Closed forms of contact, at 2 ms, of the NumPy reference: which law of friction to take.
+"""Compare friction laws of the NumPy reference with closed forms, for steps of 2 ms.
 
-Coulomb's law with the normal impulse held while each convex problem is solved ("lagged") keeps
-sliding bodies on the ground, where the associated cone of SAP and MuJoCo lifts them by
-mu v_t dt; it needs two Newton steps where projected sweeps need hundreds.
+The law "lagged" holds the normal impulse constant while each convex problem is solved. It keeps
+sliding bodies on the ground, where the associated cone of SAP and MuJoCo lifts them by mu v_t dt.
+It needs two Newton steps, where projected sweeps need hundreds.
 """
 
 import math
@@ -25,13 +25,13 @@ DT = 0.002
 
 
 def slope(angle):
-    """Normal of a slope that falls along -x, and its axes as columns."""
+    """Return the normal of a slope that descends along -x, and its axes as columns."""
     c, s = math.cos(angle), math.sin(angle)
     return np.array([-s, 0.0, c]), np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
 
 
 def slid(mu, angle, law, steps=250):
-    """Speed down the slope, way, greatest height of the lowest corner, mean iterations."""
+    """Return speed, distance, largest height of the lowest corner, and mean iterations."""
     n, R = slope(angle)
     gaps, counts = [], []
 
@@ -47,7 +47,7 @@ def slid(mu, angle, law, steps=250):
 def test_a_brick_sticks_below_the_angle_of_friction_and_slides_above_it():
     mu = 0.5
     speed, way, _, _ = slid(mu, 0.95 * math.atan(mu), lagged)
-    assert abs(speed) < 2e-5  # creep by the compliance of friction
+    assert abs(speed) < 2e-5  # creep due to the compliance of friction
     assert abs(way) < 1e-5
     angle = 1.05 * math.atan(mu)
     expected = 9.81 * (math.sin(angle) - mu * math.cos(angle)) * 250 * DT

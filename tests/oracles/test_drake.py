@@ -1,4 +1,4 @@
-"""Drake's conventions as docs/conventions.md has them, by Drake itself, cell by cell."""
+"""Check every statement on Drake's conventions in docs/conventions.md with Drake itself."""
 
 from typing import Any
 
@@ -30,11 +30,11 @@ JOINTS = {
     "continuous": ("RevoluteJoint", lambda joint: ([*joint.axis],)),
     "prismatic": ("PrismaticJoint", lambda joint: ([*joint.axis],)),
 }
-"""Drake's name of every joint type that the page's first table has for it, and its arguments."""
+"""Drake's class for each joint type in the first table of the page, and its arguments."""
 
 
 def branched() -> chasles.Robot:
-    """A floating tree with every joint type of Drake: two branches, their joints in turn."""
+    """Return a floating tree with every joint type of Drake, added alternately to two branches."""
     rng = np.random.default_rng(3)
     kinds = ["free", "planar", "universal", "helical", "revolute", "continuous", "prismatic"]
     links, joints = [], []
@@ -54,7 +54,7 @@ def matrix(rows: Any) -> np.ndarray:
 
 
 def built(robot: chasles.Robot) -> Any:
-    """The same in Drake, made joint by joint."""
+    """Build the same robot in Drake, joint by joint."""
     plant = MultibodyPlant(0.0)
     bodies = {}
     for link in robot.model.source.links:
@@ -66,7 +66,7 @@ def built(robot: chasles.Robot) -> Any:
         above = bodies[joint.parent].body_frame() if joint.parent else plant.world_frame()
         below = bodies[joint.child].body_frame()
         turn = np.eye(3)
-        if joint.kind == "universal":  # about x and y of its frames, on both bodies
+        if joint.kind == "universal":  # its axes are x and y of the frames on both bodies
             x, y = matrix([*joint.axis]), matrix(aligned_to_z(joint.axis).rows[0])
             turn = np.stack([x, y, np.cross(x, y)], axis=1)
         place = RigidTransform(RotationMatrix(matrix(joint.pose.R.rows) @ turn), [*joint.pose.r])
@@ -80,7 +80,7 @@ def built(robot: chasles.Robot) -> Any:
 
 
 class Both:
-    """A robot here and in Drake, at one random state."""
+    """Robot in chasles and in Drake, at the same random state."""
 
     def __init__(self) -> None:
         self.robot = branched()
@@ -114,7 +114,7 @@ def test_every_joint_type_of_the_table_is_tried(both: Both) -> None:
 
 
 def test_positions(both: Both) -> None:
-    """A turn about another axis, another order or sign would place some link elsewhere."""
+    """Poses of all links agree, which verifies axes, order and signs of the coordinates."""
     assert (both.there.nq, both.there.nv) == (
         both.plant.num_positions(),
         both.plant.num_velocities(),
@@ -132,7 +132,7 @@ def test_velocities(both: Both) -> None:
 
 
 def test_accelerations_and_forces(both: Both) -> None:
-    """Inverse dynamics there, of accelerations that are the derivatives of its velocities."""
+    """Mass matrix and inverse dynamics agree for converted accelerations and forces."""
     plant, context, there = both.plant, both.context, both.there
     close(
         there.to_mass_matrix(both.q, both.robot.mass_matrix(both.q)),
@@ -154,7 +154,7 @@ def test_ball_joints_have_angles() -> None:
     assert (plant.num_positions(), plant.num_velocities()) == (3, 3)
 
 
-# Beyond joints: the second table ---------------------------------------------------------------
+# Other conventions: the second table -----------------------------------------------------------
 
 
 def test_quaternion_is_scalar_first(both: Both) -> None:
@@ -215,7 +215,7 @@ def test_roll_pitch_yaw_about_fixed_axes() -> None:
 
 
 def test_order_of_coordinates_is_depth_first(both: Both) -> None:
-    """Joints have numbers in the order in which they were added, and coordinates have not."""
+    """Joint indices follow the order of addition; coordinates are in depth-first order."""
     added = [both.plant.get_joint(k).name() for k in both.plant.GetJointIndices()]
     assert added == list(both.robot.joints)
     assert both.joints == [
@@ -230,7 +230,7 @@ def test_order_of_coordinates_is_depth_first(both: Both) -> None:
 
 
 def test_external_forces_act_on_the_robot(both: Both) -> None:
-    """Along the world's axes, at a point of the body: forward dynamics under one."""
+    """Forward dynamics agrees for a force in world axes at a point of a body."""
     push, point = np.array([0.5, -1.0, 2.0, 3.0, -2.0, 1.0]), (0.2, 0.1, -0.3)
     applied = ExternallyAppliedSpatialForce()
     applied.body_index = both.body("link6").index()

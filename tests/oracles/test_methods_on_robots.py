@@ -1,4 +1,4 @@
-"""The formalisms agree on real arms and quadrupeds, by every backend, to 1e-11."""
+"""Compare formalisms on published arms and quadrupeds, with every backend, to 1e-11."""
 
 import os
 import sys
@@ -13,14 +13,17 @@ from support import TARGETS, close, direct, state
 import chasles
 
 LARGEST = 18
-"""Freedoms of the robots taken: arms and quadrupeds on a floating base."""
+"""Maximum number of degrees of freedom, which includes arms and floating quadrupeds."""
 
 LEGGED = ("a1_", "anymal_", "b1_", "go1_", "go2_", "hyq_", "laikago_", "quadruped_", "solo_")
-"""Folders of quadrupeds, which have a floating base."""
+"""Name prefixes of the folders of quadrupeds, which have a floating base."""
 
 FEW = ("panda", "solo12", "ur5_robot")
-"""Those that every backend takes; NumPy, which is quick, takes every third of the others too.
-`test_pinocchio.py` has every method on numbers, and every robot."""
+"""Robots that are tested with every backend.
+
+NumPy, which is fast, is also tested with every third of the other robots. `test_pinocchio.py` tests
+every method and every robot in floating point.
+"""
 
 REFERENCE = {
     "forward_kinematics": ("spatial", ("homogeneous",)),
@@ -28,7 +31,7 @@ REFERENCE = {
     "mass_matrix": ("spatial", ("homogeneous", "lagrange")),
     "forward_dynamics": ("mass-matrix", ("homogeneous", "lagrange")),
 }
-"""For each function, the method of spatial vectors, and those of homogeneous matrices."""
+"""Reference method and methods with homogeneous matrices, for each function."""
 
 
 @cache
@@ -37,7 +40,7 @@ def loaded(path: Path) -> chasles.Robot | None:
     try:
         robot = chasles.load(path, floating=package.startswith(LEGGED))
     except chasles.ModelError:
-        return None  # its mass matrix is singular: `test_pinocchio.py` shows that
+        return None  # its mass matrix is singular, see `test_pinocchio.py`
     return robot if 0 < robot.nv <= LARGEST else None
 
 

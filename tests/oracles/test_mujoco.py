@@ -1,7 +1,8 @@
-"""Trees of hinge, slide, ball and free joints against MuJoCo.
+"""Compare trees of hinge, slide, ball and free joints with MuJoCo.
 
-MuJoCo writes a free joint's velocity as (linear in the world, angular in the body); everything else
-of its state is as here. T takes MuJoCo's velocities to ours: M_mujoco = T' M T.
+In MuJoCo, the velocity of a free joint is (linear in world axes, angular in body axes). All other
+velocities are as in chasles. T converts MuJoCo's velocities to those of chasles:
+M_mujoco = T' M T.
 """
 
 from collections.abc import Iterator
@@ -18,10 +19,10 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import Description, JointData, LinkData, Model
 from chasles.robots import puma560, quadruped, random_tree
 
-TOLERANCE = 1e-11  # MuJoCo stores orientations and inertias as unit quaternions, to rounding
+TOLERANCE = 1e-11  # MuJoCo stores orientations and inertias with rounded unit quaternions
 
 
-# The same mechanism in MuJoCo's language -------------------------------------------------------
+# Conversion to MuJoCo --------------------------------------------------------------------------
 
 KINDS = {
     "revolute": ("hinge",),
@@ -43,11 +44,11 @@ INSTEAD = {
     "yaw_pitch_roll": "spherical",
     "rolling": "spherical",
 }
-"""A type that MuJoCo has for each that it has not."""
+"""Replacement for each joint type that MuJoCo does not have."""
 
 
 def possible(source: Description) -> Description:
-    """The mechanism with the joint types that MuJoCo lacks replaced by some that it has."""
+    """Replace the joint types that MuJoCo does not have."""
     joints = []
     for joint in source.joints:
         kind = INSTEAD.get(joint.kind, joint.kind)
@@ -59,7 +60,7 @@ def possible(source: Description) -> Description:
 
 
 def mjcf(source: Description) -> str:
-    """The mechanism as a MuJoCo model: a body for each link, no geometry."""
+    """Convert a mechanism to a MuJoCo model with a body for each link and without geometry."""
     children: dict[str | None, list[JointData]] = {}
     for joint in source.joints:
         children.setdefault(joint.parent, []).append(joint)
@@ -108,7 +109,7 @@ def inertial(link: LinkData) -> str:
 
 
 class Twin:
-    """A robot here and there, at one state."""
+    """Robot in chasles and in MuJoCo, at the same state."""
 
     def __init__(self, source: Description, seed: int) -> None:
         self.robot = chasles.Robot(source)
@@ -174,7 +175,7 @@ def test_poses_and_jacobians(twin: Twin) -> None:
 
 
 def test_velocities_and_proper_accelerations(twin: Twin) -> None:
-    """MuJoCo's accelerations of bodies are what an accelerometer measures."""
+    """Body accelerations in MuJoCo are proper accelerations, as measured by an accelerometer."""
     data, robot = twin.data, twin.robot
     data.qacc[:] = twin.acceleration_there()
     mujoco.mj_inverse(twin.there, data)
@@ -207,7 +208,7 @@ def test_mass_matrix_and_bias(twin: Twin) -> None:
 
 
 def test_inverse_and_forward_dynamics(twin: Twin) -> None:
-    """With damping, which MuJoCo counts among passive forces."""
+    """Dynamics with damping agrees; MuJoCo includes damping in passive forces."""
     robot, data = twin.robot, twin.data
     data.qacc[:] = twin.acceleration_there()
     mujoco.mj_inverse(twin.there, data)
@@ -217,12 +218,12 @@ def test_inverse_and_forward_dynamics(twin: Twin) -> None:
     mujoco.mj_forward(twin.there, data)
     found = robot.forward_dynamics(twin.q, twin.qd, twin.qdd, dissipation=True)
     expected = twin.T @ data.qacc + twin.rate
-    assert relative(found, expected) < 1e-9  # of the order of eps times the condition of M
+    assert relative(found, expected) < 1e-9  # eps times the condition number of M
     data.qfrc_applied[:] = 0.0
 
 
 def test_external_forces(twin: Twin) -> None:
-    """MuJoCo applies (force, moment) in the world's axes at a body's centre of mass."""
+    """MuJoCo applies (force, moment) in world axes at the center of mass of a body."""
     robot, data = twin.robot, twin.data
     link = robot.bodies[-1]
     number = mujoco.mj_name2id(twin.there, mujoco.mjtObj.mjOBJ_BODY, link)
@@ -244,7 +245,7 @@ def test_energy_and_momentum(twin: Twin) -> None:
     potential, kinetic = twin.data.energy
     assert relative(robot.kinetic_energy(twin.q, twin.qd), kinetic) < TOLERANCE
     fixed = [link for link in moving.source.links if moving.frames[link.name].body < 0]
-    still = sum(_potential(moving, link) for link in fixed)  # MuJoCo counts what cannot move, too
+    still = sum(_potential(moving, link) for link in fixed)  # MuJoCo includes fixed links
     assert relative(robot.potential_energy(twin.q) + still, potential) < TOLERANCE
     if fixed:
         return
@@ -255,7 +256,7 @@ def test_energy_and_momentum(twin: Twin) -> None:
 
 
 def _potential(model: Model, link: LinkData) -> float:
-    """Of a link that cannot move."""
+    """Return the potential energy of a link that cannot move."""
     pose = direct(model, "forward_kinematics", np.ones(model.nq), frame=link.name)
     moment = pose[:3, :3] @ list(link.inertia.h) + link.inertia.m * pose[:3, 3]
     return -float(moment @ list(model.gravity_vector))

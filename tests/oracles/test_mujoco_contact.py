@@ -1,8 +1,8 @@
-"""A quadruped that stands, here and in MuJoCo: what each foot carries.
+"""Compare the foot forces of a standing quadruped with MuJoCo.
 
-Four feet on soft ground share the weight as stiffnesses say. The posture is the same on both sides,
-so that left and right carry the same, and the balance of moments says the rest: the comparison
-depends on where feet and mass are, and hardly on how soft the two grounds are.
+In general, the forces of four feet on soft ground depend on its stiffness. Here the posture is
+symmetric, so left and right forces are equal, and the balance of moments determines the others. The
+forces thus depend on the positions of feet and masses, but hardly on the stiffness of the ground.
 """
 
 import mujoco
@@ -18,7 +18,7 @@ RADIUS, MU, KP, KD = 0.02, 0.8, 300.0, 8.0
 
 
 def standing_there(q: np.ndarray, stance: np.ndarray, steps: int, dt: float) -> np.ndarray:
-    """The normal force on each foot after so many steps of MuJoCo."""
+    """Return the normal force on each foot after the given number of steps of MuJoCo."""
     spec = mujoco.MjSpec.from_string(mjcf(quadruped().model.source))
     ground = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1.0, 1.0, 1.0])
     ground.friction[0] = MU

@@ -1,4 +1,4 @@
-"""A second of motion against MuJoCo: the same integrators, no contact, no limits."""
+"""Compare one second of motion with MuJoCo: same integrators, no contact, no limits."""
 
 import mujoco
 import numpy as np
@@ -9,7 +9,7 @@ import chasles
 from chasles.robots import puma560, quadruped, random_tree
 
 STEPS = 1000
-"""Of a millisecond."""
+"""Number of steps of 1 ms."""
 
 ROBOTS = {
     "puma560": puma560(),
@@ -20,7 +20,7 @@ ROBOTS = {
 
 
 def motion_there(twin: Twin, integrator: mujoco.mjtIntegrator) -> np.ndarray:
-    """MuJoCo's positions after each step, as they are here."""
+    """Return MuJoCo's positions after each step, in the coordinates of chasles."""
     twin.there.opt.integrator, twin.there.opt.timestep = integrator, 1e-3
     off = mujoco.mjtDisableBit
     twin.there.opt.disableflags |= off.mjDSBL_CONSTRAINT | off.mjDSBL_EULERDAMP
@@ -50,10 +50,10 @@ def motion_there(twin: Twin, integrator: mujoco.mjtIntegrator) -> np.ndarray:
 def test_a_second_of_motion(
     name: str, integrator: str, there: mujoco.mjtIntegrator, tolerance: float
 ) -> None:
-    """With damping, from a random state; the largest difference of all steps.
+    """All positions agree, with damping, from a random state.
 
-    Rounding grows to 1e-12 on the way. Euler's own error is 1e-3, and so is the difference of
-    Euler's steps along a floating body's axes.
+    Rounding errors grow to 1e-12. The error of Euler's method is 1e-3. Euler steps along the body
+    axes of a floating base would differ as much, so this test uses free="mixed".
     """
     twin = Twin(possible(ROBOTS[name].model.source), seed=3)
     mixed = {"free": "mixed"} if integrator == "semi-implicit" else {}

@@ -1,4 +1,4 @@
-"""A quadruped dropped on its feet: rigid contact by events, and MuJoCo's soft contact at rest."""
+"""Drop a quadruped on its feet with rigid contact, and compare the forces at rest with MuJoCo."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,16 +15,17 @@ STIFFNESS, DAMPING = 200.0, 10.0
 
 
 def servo(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """Legs held by springs and dampers."""
+    """Return torques of springs and dampers that hold the legs."""
     return np.concatenate([np.zeros(6), STIFFNESS * (STAND - q[7:]) - DAMPING * qd[6:]])
 
 
 def test_a_quadruped_dropped_on_its_feet_rests_as_in_mujoco(tmp_path: Path) -> None:
-    """From 0.3 m, mu 0.8, e = 0: at rest within 4 s, ground force the weight to 1e-6, penetration
-    below 1e-6 m; then the normal force of each foot to 1 % of MuJoCo's.
+    """A quadruped that falls 0.3 m (mu = 0.8, e = 0) is at rest within 4 s.
 
-    Four feet that stick have as many forces as twelve legs' joints say, so that at one posture and
-    under the same springs there is one answer; MuJoCo begins at the posture at rest here.
+    The ground force equals the weight to 1e-6, penetration is below 1e-6 m, and the normal force of
+    each foot agrees with MuJoCo to 1 %. The torques of the twelve leg joints determine the forces
+    of the four sticking feet, so that the forces are unique for a posture. MuJoCo starts at the
+    posture at rest in chasles.
     """
     robot = chasles.robots.quadruped()
     q = robot.neutral()
@@ -51,7 +52,7 @@ def test_a_quadruped_dropped_on_its_feet_rests_as_in_mujoco(tmp_path: Path) -> N
 
 
 def there(robot: chasles.Robot, path: Path, q: np.ndarray) -> np.ndarray:
-    """Normal forces of the feet in MuJoCo, 0.3 s after it begins at q: (4,)."""
+    """Return the normal forces (4,) of the feet in MuJoCo, 0.3 s after a start at q."""
     chasles.save(chasles.Robot(replace(robot.model.source, shapes=())), path)
     spec = mujoco.MjSpec.from_file(str(path))
     spec.worldbody.add_geom(

@@ -1,7 +1,7 @@
-"""Every function against Pinocchio on every robot of example-robot-data, on plain floats.
+"""Compare every function with Pinocchio on every robot of example-robot-data, with floats.
 
-No compiler is involved: the algorithms run on numbers. `test_pinocchio_compiled.py` has machine
-code. Errors are relative to the largest entry of Pinocchio's answer.
+The algorithms run without compilation; `test_pinocchio_compiled.py` tests machine code. Errors are
+relative to the largest entry of Pinocchio's result.
 """
 
 import statistics
@@ -26,17 +26,22 @@ SEED = 1
 
 STEPWISE = {"unit-acceleration", "conjugate-gradient", *CUBIC}
 STEPWISE |= {"orthogonal-complement", "factored-complement"}
-"""Methods with a recursion for each freedom: seconds on plain numbers, for a hundred freedoms."""
+"""Methods with a recursion per degree of freedom.
+
+With floats, they take seconds for a hundred degrees of freedom.
+"""
 MANY = 30
 
 TURNS = 12
-"""Of the methods after the first, a robot takes one in so many, and the next robot others: each is
-tried on about 12."""
+"""Each robot tests the first method, and one in `TURNS` of the others.
+
+The next robot tests different methods, so each method is tested with about 12 robots.
+"""
 
 
 @cache
 def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
-    """The errors of every function for one robot and its M's condition, or why there are none."""
+    """Return the error of every function and the condition number of M, or a reason to skip."""
     try:
         oracle = Oracle(path, floating=floating)
     except ValueError:
@@ -50,7 +55,7 @@ def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
     for name in SEVERAL:
         able = [way for way in ways(robot, name) if robot.nv <= MANY or way not in STEPWISE]
         methods[name] = [w for k, w in enumerate(able) if k == 0 or (k + turn) % TURNS == 0]
-    with np.errstate(all="ignore"):  # forward dynamics of a robot that has none
+    with np.errstate(all="ignore"):  # forward dynamics with a singular M
         questions = [*cases(oracle, robot, seed=SEED, poses=links, frames=2, methods=methods)]
     if robot.model.idle:
         questions = [case for case in questions if case.function not in DIVIDING]
@@ -60,7 +65,7 @@ def errors(path: Path, floating: bool) -> tuple[dict[str, float], float] | str:
 
 
 def _is_singular(model: pin.Model) -> bool:
-    """Whether Pinocchio's mass matrix is singular too, at a random configuration."""
+    """Return True if Pinocchio's mass matrix is singular at a random configuration."""
     data, rng = model.createData(), np.random.default_rng(1)
     q = pin.integrate(model, pin.neutral(model), rng.normal(size=model.nv))
     M = np.triu(pin.crba(model, data, q))
@@ -79,7 +84,7 @@ def test_every_function(path: Path, floating: bool) -> None:
 
 
 def test_medians_over_all_robots() -> None:
-    """Half of the robots agree to 1e-11 in every function; most robots are compared at all."""
+    """The median error of every function is at most 1e-11, and 90 % of the robots are compared."""
     results = [errors(path, floating) for path in FILES for floating in (False, True)]
     compared = [found[0] for found in results if not isinstance(found, str)]
     assert len(compared) >= 0.9 * len(results)

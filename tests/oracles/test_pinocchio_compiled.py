@@ -1,4 +1,4 @@
-"""Machine code against Pinocchio: every function of arms, the main ones of larger robots."""
+"""Compare machine code with Pinocchio: all functions for arms, main ones for larger robots."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,16 +19,19 @@ ROBOTS = {
     "tiago_no_hand": True,  # continuous wheels, children before their parents
     "talos_reduced": True,
 }
-"""Whether each has a floating base."""
+"""Robots, and a flag: True for a floating base."""
 
 
 LARGE = 25
 SLOW = ("coriolis_matrix", "mass_matrix_inverse", "jacobian_rate")
-"""Left out for robots with more freedoms than LARGE, to keep compiling short; and their f_ext."""
+"""Functions omitted for robots with more than LARGE degrees of freedom, to limit compile time.
+
+External forces are also omitted for these robots.
+"""
 
 
 AS_USERS_HAVE_IT = ("panda", "solo12")
-"""Robots for which LLVM tries as hard as for users."""
+"""Robots that are compiled with the default optimization effort."""
 
 
 @pytest.mark.parametrize(("name", "floating"), ROBOTS.items())
@@ -48,7 +51,7 @@ def test_public_functions(name: str, floating: bool, monkeypatch: pytest.MonkeyP
     ]
 
     def run(function: str, *arrays: np.ndarray, f_ext: Any = None, **options: Any) -> Any:
-        """The public function on one state and on a batch, whose bits must agree."""
+        """Call the public function for one state and a batch; results must be identical."""
         if f_ext is not None:
             options["f_ext"] = {
                 frame: chasles.Wrench(value, axes="frame") for frame, value in f_ext.items()

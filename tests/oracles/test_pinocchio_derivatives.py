@@ -1,4 +1,4 @@
-"""Derivatives of inverse and forward dynamics against Pinocchio's."""
+"""Compare derivatives of inverse and forward dynamics with Pinocchio."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ import chasles
 
 PATHS = {path.stem: path for path in robot_files()}
 ROBOTS = {"ur5_robot": False, "panda": False, "solo12": True}
-"""Whether each has a floating base."""
+"""Robots, and a flag: True for a floating base."""
 
 COMPUTE = {
     "inverse_dynamics": (pin.computeRNEADerivatives, ("q", "qd", "qdd")),
@@ -29,19 +29,22 @@ def loaded(name: str) -> tuple[chasles.Robot, Oracle]:
 
 
 def derivatives(oracle: Oracle, function: str, q, v, a, f_ext=None) -> list[np.ndarray]:
-    """By q (along Pinocchio's integrate, which is ours), by velocity, and M or its inverse."""
+    """Return derivatives with respect to position and velocity, and M or its inverse.
+
+    Derivatives with respect to q are along `integrate`, which is the same in both libraries.
+    """
     given = oracle.position(q), oracle.velocity(v), oracle.velocity(a)
     forces = () if f_ext is None else (oracle.external(f_ext),)
     found = COMPUTE[function][0](oracle.model, oracle.data, *given, *forces)
     by_q, by_v, symmetric = (np.array(D) for D in found)
-    whole = np.triu(symmetric) + np.triu(symmetric, 1).T  # only this half is sure to be filled
+    whole = np.triu(symmetric) + np.triu(symmetric, 1).T  # only this half is filled
     return [oracle.square(D) for D in (by_q, by_v, whole)]
 
 
 @pytest.mark.parametrize("function", COMPUTE)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_all_derivatives(name: str, function: str) -> None:
-    """At random states and at rest; solving with M costs digits by its condition."""
+    """Derivatives agree at random states and at rest, up to the condition number of M."""
     robot, oracle = loaded(name)
     derived = chasles.compile(robot, function, backend="interpret", wrt=COMPUTE[function][1])
     still = robot.neutral(), np.zeros(robot.nv), np.zeros(robot.nv)
@@ -49,14 +52,14 @@ def test_all_derivatives(name: str, function: str) -> None:
         expected = derivatives(oracle, function, *given)
         condition = float(np.linalg.cond(expected[2]))
         slack = max(1e-10, 100.0 * EPS * condition) if function == "forward_dynamics" else 1e-10
-        size = 1e-6 * float(np.max(np.abs(expected[2])))  # at rest some derivatives vanish
+        size = 1e-6 * float(np.max(np.abs(expected[2])))  # some derivatives are zero at rest
         for D, reference in zip(derived(*given), expected, strict=True):
             close(D, reference, slack, scale=size)
 
 
 @pytest.mark.parametrize("function", COMPUTE)
 def test_machine_code(function: str) -> None:
-    """By the public method, one state and a batch, whose bits are the same."""
+    """The public method agrees, and a batch is bitwise identical to single states."""
     robot, oracle = loaded("ur5_robot")
     states = state(robot, 4, 9)
     many = robot.derivatives(function, *states)
@@ -71,7 +74,7 @@ def test_machine_code(function: str) -> None:
 @pytest.mark.parametrize("function", COMPUTE)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_external_forces(name: str, function: str) -> None:
-    """Pinocchio holds forces fixed in their bodies, which is axes="frame" here."""
+    """In Pinocchio, forces are fixed in their bodies, which is axes="frame" in chasles."""
     robot, oracle = loaded(name)
     given, rng = state(robot, 5), np.random.default_rng(6)
     numbers = {frame: 5.0 * rng.normal(size=6) for frame in robot.bodies[-2:]}

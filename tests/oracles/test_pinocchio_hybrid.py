@@ -1,6 +1,6 @@
-"""Hybrid dynamics, a frame's inertia and the generalized Jacobian from Pinocchio's M, h, J and A.
+"""Check hybrid dynamics, frame inertia and generalized Jacobian with Pinocchio's M, h, J and A.
 
-On plain floats; rounding is 1e-10, times the condition of M where that is bad.
+Functions run with floats. Rounding errors are 1e-10, or more if M is ill-conditioned.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from test_pinocchio_derivatives import ROBOTS, loaded
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_hybrid_dynamics(name: str) -> None:
-    """Half of the joints known, the free root among the others: tau = M qdd + h either way."""
+    """tau = M qdd + h holds if half of the joint accelerations are known."""
     robot, oracle = loaded(name)
     known = robot.joints[1::2]
     q, qd, given = state(robot, 1)
@@ -29,7 +29,7 @@ def test_hybrid_dynamics(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_frames(name: str) -> None:
-    """J M^-1 J' and, of floating robots, J - J_0 A_0^-1 A."""
+    """The inverse inertia is J M^-1 J', and the generalized Jacobian is J - J_0 A_0^-1 A."""
     robot, oracle = loaded(name)
     q, qd, qdd = state(robot, 2)
     link = robot.bodies[-1]

@@ -1,4 +1,4 @@
-"""The regressor and the inertia parameters against Pinocchio's, with a floating base too."""
+"""Compare regressor and inertial parameters with Pinocchio, also for a floating base."""
 
 import numpy as np
 import pinocchio as pin
@@ -10,11 +10,11 @@ from test_pinocchio_derivatives import ROBOTS, loaded
 import chasles
 
 SIX = [4, 6, 9, 5, 7, 8]
-"""Where Pinocchio has xx, yy, zz, xy, xz, yz."""
+"""Indices of xx, yy, zz, xy, xz and yz in Pinocchio's parameters."""
 
 
 def numbers(oracle: Oracle, robot: chasles.Robot) -> list[int]:
-    """Pinocchio's number of the body behind each moving joint."""
+    """Return Pinocchio's index of the body that each joint moves."""
     return [
         oracle.model.getJointId("root_joint" if robot.joint(name).kind == "free" else name)
         for name in robot.moving_joints

@@ -1,4 +1,4 @@
-"""Coming from the Robotics Toolbox: its own answers, kept by `robotics_toolbox.py`, said here."""
+"""Compare with results of the Robotics Toolbox, which `robotics_toolbox.py` has stored."""
 
 import json
 import re
@@ -26,7 +26,10 @@ def arm() -> chasles.Robot:
 
 
 def spatial(convention: Any) -> chasles.Robot:
-    """Six moments as xx yy zz xy xz yz, where the toolbox has xx yy zz xy yz xz."""
+    """Return the arm of `robotics_toolbox.py` with six axes.
+
+    Moments are in the order xx yy zz xy xz yz; in the toolbox, it is xx yy zz xy yz xz.
+    """
     rows = []
     for k in range(6):
         gear = 10.0 + k
@@ -73,7 +76,10 @@ def test_arm_of_the_page() -> None:
 
 @pytest.mark.parametrize("convention", ["standard", "modified"])
 def test_motors_and_friction(convention: str) -> None:
-    """Gears squared for inertia and viscous friction, once for Coulomb's; also in `accel`."""
+    """Motor inertia and viscous friction scale with the squared gear ratio.
+
+    Coulomb friction scales with the ratio. Forward dynamics includes friction.
+    """
     robot, there = spatial(convention), THERE[convention]
     smooth = robot.inverse_dynamics(BENT, BENT, BENT)
     close(smooth, there["frictionless"], AGREEMENT)
@@ -91,14 +97,14 @@ def test_motors_and_friction(convention: str) -> None:
 def test_end_of_the_arm(convention: str) -> None:
     robot, there = spatial(convention), THERE[convention]
     J = robot.jacobian(BENT, frame="tool")
-    lost = 1e-15 * np.linalg.cond(J) ** 2  # of digits, on both sides
+    lost = 1e-15 * np.linalg.cond(J) ** 2  # rounding errors on both sides
     close(np.sqrt(np.linalg.det(J @ J.T)), there["manipulability"], lost)
     Lambda, _ = chasles.control.operational_dynamics(robot, BENT, BENT, frame="tool")
     close(swap(swap(Lambda, axis=0), axis=1), there["inertia_x"], lost)
 
 
 def test_puma() -> None:
-    """The same numbers; its foot is at the origin there, its shoulder here."""
+    """The PUMA agrees, but its origin is at the base in the toolbox, and here at the shoulder."""
     robot, there = chasles.robots.puma560(), THERE["puma"]
     close(robot.mass_matrix(BENT), there["inertia"], AGREEMENT)
     apart = np.array(there["fkine"]) - robot.forward_kinematics(BENT, frame="tool")
@@ -116,7 +122,7 @@ def test_conventions() -> None:
 
 @pytest.mark.parametrize("convention", ["standard", "modified"])
 def test_payload_is_put_in_the_place_of_the_last_links_mass(convention: str) -> None:
-    """So `attach` is the same only for a last link that has no mass of its own."""
+    """`payload` replaces the mass of the last link; `attach` agrees only if it has no mass."""
     robot = spatial(convention)
     name = robot.bodies[-1]
     run = chasles.compile(robot, "mass_matrix", parameters=(f"{name}.mass", f"{name}.center"))

@@ -1,4 +1,4 @@
-"""Files written here and read by Pinocchio and MuJoCo: the same mechanism there."""
+"""Check that Pinocchio and MuJoCo read files from chasles as the same mechanism."""
 
 import math
 from dataclasses import replace
@@ -29,14 +29,17 @@ NAMES = (
 
 
 def published(name: str, *, floating: bool = False) -> chasles.Robot:
-    """With a coordinate for each joint, as the two have it."""
+    """Load a published robot with a coordinate for each joint, as in Pinocchio and MuJoCo."""
     path = next(path for path in robot_files() if path.stem == name)
     return rubbing_nowhere(chasles.load(path, floating=floating).model.source)
 
 
 def rubbing_nowhere(source: Description) -> chasles.Robot:
-    """Without friction, which is no force of the state in MuJoCo; turns without bounds are said
-    to be such, since Pinocchio has another number for them."""
+    """Remove friction, and make unlimited revolute joints continuous.
+
+    Dry friction in MuJoCo is not a function of the state. Pinocchio has two coordinates for a
+    continuous joint.
+    """
     joints = [replace(joint, friction=0.0) for joint in source.joints]
     for k, joint in enumerate(joints):
         if joint.kind == "revolute" and joint.limits.upper == math.inf:
@@ -45,7 +48,7 @@ def rubbing_nowhere(source: Description) -> chasles.Robot:
 
 
 def trees(seed: int, *, instead: dict[str, str], armature: bool) -> chasles.Robot:
-    """A random tree of joints that a peer has, free joints at the world's origin."""
+    """Return a random tree with joint types of a library, and free joints at the origin."""
     source, joints = in_series(tree(14, seed).model.source), []
     for joint in source.joints:
         if joint.kind == "free" and joint.parent is None:
@@ -60,7 +63,7 @@ def trees(seed: int, *, instead: dict[str, str], armature: bool) -> chasles.Robo
 
 
 def check_pinocchio(robot: chasles.Robot, path: Path) -> None:
-    """Poses of links and frames, M, and joint forces at a random state."""
+    """Compare poses of links and frames, M, and joint torques at a random state."""
     chasles.save(robot, path)
     model = pin.buildModelFromUrdf(str(path))
     data, there = model.createData(), conventions.pinocchio(robot, list(model.names)[1:])
@@ -92,7 +95,7 @@ def test_floating_robots_in_pinocchio(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_in_pinocchio(seed: int, tmp_path: Path) -> None:
-    """Planar joints have other coordinates there, and it has the other types not at all."""
+    """Trees agree in Pinocchio, except for joint types with other coordinates or no support."""
     kinds = ("spherical", "planar", "sphere_in_cylinder", "rolling")
     robot = trees(seed, instead=dict.fromkeys(kinds, "revolute"), armature=False)
     check_pinocchio(robot, tmp_path / "tree.urdf")
@@ -120,7 +123,7 @@ def in_mujoco(robot: chasles.Robot, path: Path) -> tuple[Any, Any, conventions.C
 
 
 def check_mujoco(robot: chasles.Robot, path: Path) -> None:
-    """Poses of links and frames, M, and joint forces with damping at a random state."""
+    """Compare poses of links and frames, M, and joint torques with damping at a random state."""
     model, data, there = in_mujoco(robot, path)
     q, qd, _ = state(robot, 7)
     data.qpos[:], data.qvel[:] = there.to_position(q), there.to_velocity(q, qd)
@@ -151,7 +154,7 @@ def test_published_robots_in_mujoco(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_in_mujoco(seed: int, tmp_path: Path) -> None:
-    """Free joints stand on the world alone; the others are types that it has not."""
+    """Trees agree in MuJoCo, which does not have some joint types, nor free joints of children."""
     kinds = {"planar": "prismatic", "free": "spherical"}
     kinds |= {"sphere_in_cylinder": "spherical", "rolling": "revolute"}
     check_mujoco(trees(seed, instead=kinds, armature=True), tmp_path / "tree.xml")
@@ -159,9 +162,10 @@ def test_trees_in_mujoco(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["spherical", "fixed"])
 def test_loops_in_mujoco(kind: str, tmp_path: Path) -> None:
-    """Accelerations from rest, to 1e-3: its equalities are soft, and the file says 0.9999.
+    """Accelerations from rest agree to 1e-3, for loops with impedance 0.9999 in the file.
 
-    With two freedoms left; the weld of an arm of seven, with one, is 7e-3 off.
+    MuJoCo's equality constraints are soft. With a weld, the arm has two degrees of freedom; for an
+    arm of seven joints, with one degree of freedom, the difference would be 7e-3.
     """
     arm, rng = chasles.robots.general_chain(8), np.random.default_rng(2)
     q = arm.random(rng)
@@ -175,11 +179,14 @@ def test_loops_in_mujoco(kind: str, tmp_path: Path) -> None:
     assert np.max(np.abs(data.efc_pos)) < 1e-12
     expected = there.to_acceleration(q, still, robot.forward_dynamics(q, still, tau))
     assert relative(data.qacc, expected) < 1e-3
-    assert relative(data.qacc_smooth, expected) > 0.1  # without the loop it moves otherwise
+    assert relative(data.qacc_smooth, expected) > 0.1  # the loop has an effect
 
 
 def held_by_a_hinge() -> tuple[chasles.Robot, np.ndarray]:
-    """An arm of eight turns whose hand a hinge holds to the world, askew; where that is closed."""
+    """Return an arm of eight joints with a closed loop, and a configuration.
+
+    An oblique hinge connects the last link to the world.
+    """
     arm = chasles.robots.general_chain(8)
     q = arm.random(seed=2)
     T = direct(arm.model, "forward_kinematics", q, frame="link8")
@@ -190,10 +197,10 @@ def held_by_a_hinge() -> tuple[chasles.Robot, np.ndarray]:
 
 @pytest.mark.parametrize("name", ["six_bar", "stewart", "held_by_a_hinge"])
 def test_closed_robots_in_mujoco(name: str, tmp_path: Path) -> None:
-    """Its equations forbid what ours do, where loops are closed; and it stays near in motion.
+    """Loop constraints of MuJoCo forbid the same velocities as in chasles, and motions agree.
 
-    A hinge is two points of its axis there, and a free joint has the world's origin for its zero.
-    In 0.1 s its soft loops open by less than a micrometre.
+    In MuJoCo, a hinge in a loop is two points on its axis, and the pose of a free joint is relative
+    to the world's origin. In 0.1 s, the soft loops open by less than one micrometer.
     """
     rng = np.random.default_rng(3)
     if name == "held_by_a_hinge":
@@ -223,14 +230,14 @@ def test_closed_robots_in_mujoco(name: str, tmp_path: Path) -> None:
 
 
 def held(K: np.ndarray) -> np.ndarray:
-    """The projector on the velocities that equations forbid; its trace is their rank."""
+    """Return the projection onto the forbidden velocities. Its trace is the rank of K."""
     return np.linalg.pinv(K, rcond=1e-9) @ K
 
 
 def test_gears_and_mimics_in_mujoco(tmp_path: Path) -> None:
-    """Residuals of gears, a polynomial and a mimic joint anywhere, and accelerations from rest."""
+    """Residuals of gears, a polynomial and a mimic joint agree, and accelerations from rest."""
     source = chasles.robots.planar(5).model.source
-    joints = [replace(joint, armature=1.0) for joint in source.joints]  # without, 4e-3 off
+    joints = [replace(joint, armature=1.0) for joint in source.joints]  # otherwise error 4e-3
     joints[4] = replace(joints[4], mimic=Mimic("joint1", 2.0, 0.3))
     cam = coupling("cam", ["joint3", "joint2"], lambda a, b: a - 0.1 - b * b * (0.5 + b))
     gears = gear("g", "joint4", {"joint1": 0.5, "joint2": -2.0}, 0.2), cam

@@ -97,7 +97,7 @@ def test_a_gear_is_a_mimic_joint() -> None:
 
 
 def test_geared_two_link_arm() -> None:
-    """N19 (Featherstone 2008, Eq 9.27): rotor 1 is on the base, rotor 2 on the first link."""
+    """Featherstone 2008, Eq 9.27: rotor 1 is on the base, rotor 2 on the first link."""
     rho = {"q1": 50.0, "q3": -30.0}
     source = Description(
         "geared",

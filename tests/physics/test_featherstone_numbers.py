@@ -41,7 +41,7 @@ def far(x: float, y: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_far_frame() -> None:
-    """N1, Eq 10.1: matrix, right side, solution, condition number, and loss of four digits."""
+    """Eq 10.1: matrix, right side, solution, condition number, and loss of four digits."""
     I, right = far(100.0, 10.0)
     np.testing.assert_array_equal(I, [[10101.0, -10.0, 100.0], [-10.0, 1.0, 0.0], [100.0, 0.0, 1]])
     np.testing.assert_array_equal(right, [111.0, -1.0, 1.0])
@@ -51,7 +51,7 @@ def test_far_frame() -> None:
 
 
 def test_error_grows_as_the_square_of_the_distance() -> None:
-    """N2, Fig 10.2: the error is constant below distance 1, and grows with its square above."""
+    """Fig 10.2: the error is constant below distance 1, and grows with its square above."""
     rng = np.random.default_rng(10)
     distances = np.array([0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5])
     means = []
@@ -85,7 +85,7 @@ def tree(parents: tuple[int, ...]) -> chasles.Robot:
 
 
 def test_sets_of_a_tree() -> None:
-    """N9: kappa, mu and nu of a tree of eight bodies agree with the book."""
+    """Kappa, mu and nu of a tree of eight bodies agree with the book."""
     model = tree((0, 1, 1, 0, 3, 4, 4, 4)).model
     name = {WORLD: 0} | {i: int(body.name) for i, body in enumerate(model.bodies)}
     support = {name[i]: {name[k] for k in model.support(i)} for i in range(8)}
@@ -121,7 +121,7 @@ def test_mass_of_a_tree_in_either_order() -> None:
 
 
 def test_pinion() -> None:
-    """N18: a force at the rim of a gear has the active subspace T_a = (0, 0, 1, 0, -1/r, 0)."""
+    """A force at the rim of a gear has the active subspace T_a = (0, 0, 1, 0, -1/r, 0)."""
     r, S = 0.25, np.eye(6)[:, 2:3]
     f = np.array([[0.0, 0.0, -r * 7.0, 0.0, 7.0, 0.0]]).T
     Ta = active_subspace(S, f)
@@ -143,7 +143,7 @@ def spin(arena: Arena) -> Program:
 
 
 def test_symbolic_simplification() -> None:
-    """N20: 29 operations as written, 5 by simple rules, 2 at the optimum 0.1 v1 v2."""
+    """There are 29 operations as written, 5 by simple rules, 2 at the optimum 0.1 v1 v2."""
     steps = count()
     written = spin(Arena({}, lambda: next(steps), apart=True))
     simplified = spin(Arena(RULES))
@@ -194,7 +194,7 @@ def articulated(rng: np.random.Generator) -> np.ndarray:
 
 
 def test_types_hold_as_many_numbers_as_it_takes() -> None:
-    """N24: a rigid inertia has 10 parameters, an articulated one 21, a transform 12.
+    """A rigid inertia has 10 parameters, an articulated one 21, a transform 12.
 
     A planar rigid inertia has 4, and a planar articulated one 6. These are the dimensions of the
     spans of inertias of particles, articulated inertias, rotations and translations.
@@ -222,7 +222,7 @@ def test_what_the_types_hold_is_what_particles_have() -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_geometry_of_a_chain_has_four_numbers_a_joint_and_six(n: int) -> None:
-    """N24: of 6n + 6 geometric parameters of n revolute joints, 4n + 6 are identifiable."""
+    """Robots with n revolute joints have 6n + 6 geometric parameters; 4n + 6 are identifiable."""
     rng = np.random.default_rng(n)
     poses, angles = rng.normal(size=(n + 1, 6)), rng.uniform(-3.0, 3.0, size=(4 * n + 8, n))
 
@@ -250,14 +250,14 @@ def placement(six: np.ndarray) -> np.ndarray:
 
 
 def test_a_sphere_ten_times_as_large() -> None:
-    """N6: a sphere of ten times the radius has 1e3 times the mass and 1e5 times the inertia."""
+    """A sphere of ten times the radius has 1e3 times the mass and 1e5 times the inertia."""
     small, large = (sphere(4.0e3 * np.pi / 3.0 * r**3, r) for r in (0.01, 0.1))
     assert large.m / small.m == pytest.approx(1e3)
     assert large.I.xx / small.I.xx == pytest.approx(1e5)
 
 
 def test_equivalent_inertias_save_a_seventh() -> None:
-    """N26: equivalent inertias save about 15 % of the operations for mostly revolute arms."""
+    """Equivalent inertias save about 15 % of the operations for mostly revolute arms."""
     arm = general_chain(6)
     before, after = (
         chasles.cost(robot, "inverse_dynamics", method="spatial").flops
@@ -267,7 +267,7 @@ def test_equivalent_inertias_save_a_seventh() -> None:
 
 
 def test_recursion_against_closed_form() -> None:
-    """N26: the vector recursion is cheaper than the spatial one; the closed form is not.
+    """The vector recursion is cheaper than the spatial one; the closed form is not.
 
     The closed form of Uicker and Kahn, with common terms computed once, costs ten times as much.
     The factor in the book is 100.

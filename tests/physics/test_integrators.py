@@ -136,7 +136,7 @@ def grown(table: Any, h: float) -> Advanced:
 
 
 def test_published_dense_output() -> None:
-    """N23: published interpolant of Heun's method, and its error for y' = y.
+    """Published interpolant of Heun's method, and its error for y' = y.
 
     The interpolant is y(part) = y0 + h ((part - 3/4 part^2) k1 + 3/4 part^2 k2).
     """

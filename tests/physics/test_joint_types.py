@@ -137,7 +137,7 @@ def test_the_contact_does_not_slip() -> None:
 
 
 def test_three_velocities_reach_five_freedoms() -> None:
-    """N25: flows and their Lie brackets span five directions, all but the height."""
+    """Flows and their Lie brackets span five directions, all but the height."""
     robot = marble()
     q = state(robot, 5)[0]
 

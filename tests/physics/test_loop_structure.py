@@ -27,7 +27,7 @@ def chain(parents: list[int]) -> Description:
 
 
 def test_clusters_of_the_book() -> None:
-    """N12 (Featherstone 2008, section 8.9): clusters {1, 2}, {3}, {4}, joints 3-7, 10-12, 19-20.
+    """Featherstone 2008, section 8.9: clusters {1, 2}, {3}, {4}, joints 3-7, 10-12, 19-20.
 
     The book's numbers do not tell how the joints are connected. The test uses a tree in which loops
     1 and 2 pass through joints 3-7 and share one of them.
@@ -213,7 +213,7 @@ ON_THE_GROUND = np.array([0.0, 0.7, 0.7, -1.2, -1.2])
     ],
 )
 def test_mobility_that_varies(q: np.ndarray, mobility: int) -> None:
-    """N14 (section 8.10): n = 5, and r = 4, 3 or 2 depending on the position.
+    """Featherstone 2008, section 8.10: n = 5, and r = 4, 3 or 2 depending on the position.
 
     r is 4 with the crank off the ground link and 3 on it, where both pairs swing freely, even if
     one of them lies flat. r is 2 where the two modes of motion meet.

@@ -281,7 +281,10 @@ def test_an_open_loop_closes_as_baumgarte_says() -> None:
 
 
 def test_stabilisation_bounds_the_error() -> None:
-    """N22 (8.3): errors are bounded for T_stab of 0.1 and 0.01 s, and grow for 1 s or without."""
+    """Errors are bounded for T_stab of 0.1 and 0.01 s, and grow for 1 s or without stabilization.
+
+    Source: Featherstone 2008, section 8.3.
+    """
     robot = chasles.robots.four_bar(1.0, 0.5, 0.9, 0.8).with_gravity(FREE)
     q = robot.assemble([0.5])
     qd = robot.complete(q, [6.0])

@@ -92,7 +92,7 @@ def test_a_ball_on_a_turntable_runs_in_circles(share: float) -> None:
 
 
 def test_mobility_of_a_rolling_ball() -> None:
-    """N25 (Featherstone 2008, 3.4): a ball has mobility 3 for velocities and 5 for positions.
+    """Featherstone 2008, 3.4: a ball has mobility 3 for velocities and 5 for positions.
 
     The table adds one to each.
     """

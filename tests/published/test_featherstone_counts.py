@@ -1,4 +1,4 @@
-"""Counts of programs against those that Featherstone (2008) prints: table 10.1, Eq 10.12."""
+"""Compare operation counts with table 10.1 and Eq 10.12 of Featherstone (2008)."""
 
 from functools import cache
 from itertools import count
@@ -29,12 +29,12 @@ METHODS = {"RNEA": "inverse_dynamics", "CRBA": "mass_matrix", "ABA": "forward_dy
 
 @cache
 def chain_cost(n: int, function: str, method: str, rules: Rules) -> Cost:
-    """What a function takes for n joints of a general chain."""
+    """Return the cost of a function for a general chain of n joints."""
     return chasles.cost(general_tree(n, 1), function, method=method, rules=rules)
 
 
 def total(cost: Cost) -> int:
-    """As in table 10.1: products, quotients and sums."""
+    """Return the number of products, quotients and sums, as in table 10.1."""
     return cost.flops + cost.divisions
 
 
@@ -43,7 +43,7 @@ def row(algorithm: str, source: str) -> ChainCost:
 
 
 def grown(function: str, method: str, rules: Rules) -> list[Polynomial]:
-    """Products and sums of a chain, as polynomials that meet more counts than they have terms."""
+    """Return products and sums of a chain as polynomials, fitted to more counts than terms."""
     costs = {n: chain_cost(n, function, method, rules) for n in SIZES[1:]}
     return [
         Polynomial.through({n: getattr(cost, name) for n, cost in costs.items()})
@@ -60,9 +60,10 @@ def test_every_algorithm_is_traced() -> None:
 def test_traced_counts_are_polynomials_of_the_printed_degree(
     key: tuple[str, str], rules: Rules
 ) -> None:
-    """Without residual, so nothing in the chain is special; slopes are at most one above print.
+    """Counts are exact polynomials, and their leading terms exceed the printed ones by at most 1.
 
-    The composite body's n^2 is that of Eq 10.3: 20 products and 12 sums pass a force inward.
+    For composite bodies, the n^2 term is that of Eq 10.3, where 20 products and 12 sums transform a
+    force to the parent.
     """
     printed = row(*key)
     for found, shown in zip(
@@ -94,7 +95,7 @@ def test_the_default_costs_less_than_the_best_printed(make, function: str) -> No
 
 
 def test_the_frames_of_the_book_cost_what_it_says() -> None:
-    """With three entries in every offset, algorithm 5.7 has the printed slopes: 93 and 81."""
+    """With three entries in every offset, algorithm 5.7 costs 93 and 81 per joint, as printed."""
     found = [
         chasles.cost(general_chain(n), "inverse_dynamics", method="augmented-tensor", rules="book")
         for n in (7, 8)
@@ -104,11 +105,11 @@ def test_the_frames_of_the_book_cost_what_it_says() -> None:
     assert (best("RNEA").m[1], best("RNEA").a[1]) == (93, 81)
 
 
-# The printed formulas with each other ------------------------------------------------------------
+# Consistency of the printed formulas -------------------------------------------------------------
 
 
 def test_printed_formulas_agree_on_a_chain() -> None:
-    """Eq 10.12 is Eq 10.3, and table 6.6 the row of factorising and solving, without branches."""
+    """For chains, Eq 10.12 equals Eq 10.3, and table 6.6 equals row F&S of table 10.1."""
     for n in range(1, 30):
         chain = Branching.even(n, 1)
         assert composite_body(chain) == best("CRBA").at(n)
@@ -120,7 +121,10 @@ def test_printed_formulas_agree_on_a_chain() -> None:
 @pytest.mark.parametrize("children", [1, 2, 3, 8])
 @pytest.mark.parametrize("n", [1, 7, 20])
 def test_bounds_of_the_sums(children: int, n: int) -> None:
-    """Eq 6.29 and 10.7 to 10.9; every transform is used once for each body beyond it."""
+    """The sums satisfy the bounds in Eq 6.29 and 10.7 to 10.9.
+
+    Each transform is used once for each body that its joint carries.
+    """
     tree = Branching.even(n, children)
     depth = max(tree.depths)
     assert 0 <= tree.D0 <= n - 1
@@ -131,8 +135,12 @@ def test_bounds_of_the_sums(children: int, n: int) -> None:
 
 
 def test_freedoms_of_a_joint_are_a_chain() -> None:
-    """N7: lambda = (0, 1, 1, 2, 2, 3), three freedoms in joint 2: lambda' = (0, 1, 2, 3, 1, 4, 4,
-    5) and map = (0, 1, 4, 5, 6, 7, 8); the book counts from 1, with 0 for the base."""
+    """A joint with several degrees of freedom counts as a chain of joints (section 6.5).
+
+    In the book, lambda = (0, 1, 1, 2, 2, 3) with three degrees of freedom in joint 2 gives
+    lambda' = (0, 1, 2, 3, 1, 4, 4, 5) and map = (0, 1, 4, 5, 6, 7, 8). The book counts from 1, and
+    0 is the base.
+    """
     book = Branching.expanded((-1, 0, 0, 1, 1, 2), (1, 3, 1, 1, 1, 1))
     assert tuple(p + 1 for p in book.parents) == (0, 1, 2, 3, 1, 4, 4, 5)
     welded = Branching.expanded((-1, 0, 1, 1), (6, 0, 1, 2))
@@ -141,7 +149,7 @@ def test_freedoms_of_a_joint_are_a_chain() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_mass_matrices_have_the_zeros_of_the_expanded_tree(seed: int) -> None:
-    """Outside n + 2 D1 entries M is zero, and so are its factors outside n + D1 of them."""
+    """M has at most n + 2 D1 nonzero entries, and its factor has at most n + D1."""
     robot = random_tree(10, seed, floating=bool(seed))
     model, order = robot.model, robot.model.in_tree_order
     parents = [order.index(p) if (p := model.bodies[i].parent) >= 0 else -1 for i in order]
@@ -159,7 +167,7 @@ def test_mass_matrices_have_the_zeros_of_the_expanded_tree(seed: int) -> None:
 
 
 def test_the_seven_bodies_of_the_book() -> None:
-    """N10, figure 6.3: D1 = 10 and D2 = 14; each of the four leaves takes 2 and 3 of them."""
+    """The tree of figure 6.3 has D1 = 10 and D2 = 14; each of its four leaves adds 2 and 3."""
     tree = Branching.even(7, 2)
     assert (tree.D1, tree.D2) == (10, 14)
     before = Branching(tree.parents[:6])
@@ -177,20 +185,27 @@ def test_a_bush_of_single_joints_costs_nothing() -> None:
     [(7, (457, 453), (51, 34)), (15, (1301, 1217), (179, 130)), (31, (3341, 2985), (547, 418))],
 )
 def test_binary_trees(n: int, mass_matrix: tuple[int, int], solving: tuple[int, int]) -> None:
-    """By hand: bodies at depth d are 2^(d-1); half of those on a body have a general transform."""
+    """Costs of binary trees agree with values computed by hand.
+
+    There are 2^(d-1) bodies at depth d. Half of the bodies that are attached to another body have a
+    general transform.
+    """
     tree = Branching.even(n, 2)
     assert composite_body(tree) == mass_matrix
     assert factor_and_solve(tree) == solving
 
 
 def first(ahead) -> int:
-    """The first number of joints, from two on, at which one is ahead."""
+    """Return the smallest number of joints, at least two, for which a condition holds."""
     return next(n for n in count(2) if ahead(n))
 
 
 def test_crossovers_of_the_printed_formulas() -> None:
-    """Section 10.3: articulated bodies win from nine joints on, and by 1.6 at eighteen; solving
-    overtakes the mass matrix at 45 joints, and Newton and Euler after 18."""
+    """The crossovers are those of section 10.3.
+
+    Articulated bodies are cheaper from 9 joints on, by a factor of 1.6 for 18 joints. Factoring and
+    solving costs more than the mass matrix from 45 joints on, and more than RNEA from 19 on.
+    """
     rnea, crba, solving, aba = (
         lambda n, name=name: sum(best(name).at(n)) for name in ("RNEA", "CRBA", "F&S", "ABA")
     )
@@ -213,7 +228,7 @@ def test_mass_matrix_of_trees_costs_no_more_than_eq_10_12(children: int) -> None
 
 
 def test_the_tree_is_the_one_of_the_formula() -> None:
-    """The built robot has the parents that the formulas are evaluated for."""
+    """The robot has the parents for which the formulas are evaluated."""
     model = general_tree(13, 3).model
     names = [body.name for body in model.bodies]
     for i, p in enumerate(Branching.even(13, 3).parents):
@@ -225,7 +240,7 @@ def test_the_tree_is_the_one_of_the_formula() -> None:
 
 @pytest.mark.parametrize("rules", ["book", "simplified"])
 def test_articulated_bodies_overtake_the_mass_matrix(rules: Rules) -> None:
-    """Section 10.3 by counting: at nine joints, as printed."""
+    """By counting, articulated bodies are cheaper from nine joints on, as in section 10.3."""
     for n in (8, 9):
         by_matrix, by_bodies = (
             total(chain_cost(n, "forward_dynamics", m, rules))

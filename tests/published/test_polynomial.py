@@ -1,4 +1,4 @@
-"""Polynomials in n: read, written, fitted, evaluated."""
+"""Polynomials in n: reading, writing, fitting and evaluation."""
 
 import random
 from fractions import Fraction

@@ -1,7 +1,7 @@
-"""Programs written as Balafoutis and Patel print them: right results, and the printed counts.
+"""Check programs written as in Balafoutis and Patel (1991): results and operation counts.
 
-The programs share no code with the library, so each is an oracle of the other. A row whose count is
-not the printed one differs by exactly what `slips` says, for any number of joints.
+The programs share no code with the library, so each verifies the other. If a count differs from the
+printed one, module `slips` states the exact difference for any number of joints.
 """
 
 import math
@@ -108,7 +108,10 @@ def test_every_row_is_met_or_differs_by_its_slip(table) -> None:
 
 
 def test_rows_that_are_met() -> None:
-    """All of table 5.1, and most rows of the others; the difference at the end is the reason."""
+    """All rows of table 5.1 and most rows of the other tables agree with the printed counts.
+
+    The remaining differences have a stated reason.
+    """
     rows = {(t.number, row.equation) for t in BY_EQUATION for row in t.rows}
     assert set(ROWS) <= rows
     assert not any(number == "5.1" for number, _ in ROWS)
@@ -125,7 +128,10 @@ def test_rows_that_are_met() -> None:
 
 
 def test_a_parallel_second_axis_takes_less_and_print_is_between() -> None:
-    """Table 5.2, right angles: the second link with a twist of 90 and of 0 degrees."""
+    """In table 5.2, printed counts are means of those for twists of 90 and 0 degrees.
+
+    This applies to the second link, in the column for right angles.
+    """
     first, second = links(2, "right")
     printed = {row.equation: row.right for row in BY_EQUATION[1].rows}
     ninety, zero = (
@@ -140,7 +146,7 @@ def test_a_parallel_second_axis_takes_less_and_print_is_between() -> None:
 
 
 def test_unit_costs_that_the_book_states() -> None:
-    """Sections 5.3.2 and 6.4: what a vector, a tensor or a pair of skew tensors takes."""
+    """Costs of operations on vectors and tensors are those of sections 5.3.2 and 6.4."""
     sheet, (plain, right) = Sheet(), (links(1, twists)[0] for twists in ("general", "right"))
 
     def new() -> Live:
@@ -174,7 +180,7 @@ MET = {
     ("5.3", "Hollerbach, 3x3"): (False, True),
     ("6.2", "Featherstone"): (False, True),
 }
-"""Formulas that are met as printed: products, sums."""
+"""Formulas that agree with the printed ones, with flags for products and sums."""
 
 
 @pytest.mark.parametrize("key", MET, ids=" ".join)
@@ -216,7 +222,7 @@ def test_print_less_program_for_six_joints(
 
 
 def test_algorithm_5_3_takes_what_another_count_of_it_has() -> None:
-    """117n-91 and 90n-78 by a count of the printed equations that shares no code with this one."""
+    """Algorithm 5.3 takes 117n-91 and 90n-78 operations, as in an independent count."""
     found = fitted(PROGRAMS["5.3", "Luh, Walker, Paul"], GENERAL)
     assert list(found) == [Polynomial.read("117n-91"), Polynomial.read("90n-78")]
 
@@ -242,7 +248,10 @@ def test_print_of_uicker_and_kahn_is_between_two_programs() -> None:
 
 
 def test_print_of_the_closed_form_is_between_two_kinds_of_twists() -> None:
-    """972 and 830; of n^3/6 triples two symbols take 8 and 6, their terms 2 and 2."""
+    """The printed counts, 972 and 830, are between those for right-angle and general twists.
+
+    For each of n^3/6 triples, two symbols take 8 and 6 operations, and their terms take 2 and 2.
+    """
     program = PROGRAMS["5.3", "Vukobratovic, Li, Kircanski"]
     low, high = (count(program, links(6, twists)).whole() for twists in ("right", "general"))
     assert all(a < b < c for a, b, c in zip(low, (972, 830), high, strict=True))
@@ -251,7 +260,10 @@ def test_print_of_the_closed_form_is_between_two_kinds_of_twists() -> None:
 
 
 def test_linear_systems_take_what_table_6_3_adds() -> None:
-    """n^3/6 + 3n^2/2 - 2n/3 products and quotients, n^3/6 + n^2 - 7n/6 sums: 86 and 65 of six."""
+    """A linear system takes the printed numbers of operations: 86 and 65 for n = 6.
+
+    They are n^3/6 + 3n^2/2 - 2n/3 products and quotients, and n^3/6 + n^2 - 7n/6 sums.
+    """
     for n in range(1, 9):
         sheet, A = Sheet(), np.random.default_rng(n).normal(size=(n, n))
         D, b = A @ A.T + np.eye(n), A[0]
@@ -262,7 +274,10 @@ def test_linear_systems_take_what_table_6_3_adds() -> None:
 
 
 def test_table_6_3_is_made_of_the_other_tables() -> None:
-    """956 and 790 by rows of tables 6.1 and 5.2, and Featherstone's rows by his own formulas."""
+    """Table 6.3 is a sum of rows of other tables, and of Featherstone's own formulas.
+
+    Algorithms 6.2 and 5.7 together take 956 and 790 operations.
+    """
     six = {
         (row.algorithm, row.source): tuple(row.at(6)) for row in TABLE_10_1 if "1987" in row.source
     }

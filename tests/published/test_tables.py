@@ -1,7 +1,7 @@
-"""Published operation counts against what our methods take, equation by equation.
+"""Compare published operation counts with those of chasles, equation by equation.
 
-The programs of `building.published.printed` count the same equations by the same rules, and share
-no code with ours: ours must take as many operations as those, or fewer.
+The programs in `building.published.printed` count the same equations by the same rules, and share
+no code with chasles. The methods of chasles must not take more operations than these programs.
 """
 
 import math
@@ -21,7 +21,10 @@ TABLES = {table.number: table for table in BY_EQUATION}
 
 @pytest.mark.parametrize("table", BY_EQUATION, ids=lambda table: table.number)
 def test_no_statement_takes_more_than_the_program_of_print(table) -> None:
-    """Rows of one statement together; (6.3.30) is passed on between twist and turn."""
+    """No statement takes more operations than the program as printed, except those in EXTRA.
+
+    Rows that belong to one statement are added.
+    """
     for line in lines(table):
         if line.equations in OUTSIDE:
             continue
@@ -34,21 +37,21 @@ def test_no_statement_takes_more_than_the_program_of_print(table) -> None:
 
 
 OUTSIDE = ("sd of 7.3.18d",)
-"""Equations that the book takes as known."""
+"""Equations whose results the book takes as known."""
 
 EXTRA = {
-    "5.3.45b": ("2", "0"),  # products of the second twist, which print has stored
-    "5.3.46b": ("1", "0"),  # the same, for the moment about the first axis
+    "5.3.45b": ("2", "0"),  # products with the second twist, which the book assumes stored
+    "5.3.46b": ("1", "0"),  # such a product, for the moment about the first axis
     "6.3.29a": ("4", "3"),  # the first moment along the parent's axes, for (6.3.29c)
-    "7.3.19e": ("n-1", "0"),  # the same, for each moment about the first axis
+    "7.3.19e": ("n-1", "0"),  # such a product, for each moment about the first axis
     "7.3.18l, 7.3.18m, 7.3.18n": ("2", "3"),  # gravity at the first joint
 }
-"""What ours may take more than the program, at the ends of an arm."""
+"""Operations that chasles may take in addition to the program, at the ends of an arm."""
 
 
 @pytest.mark.parametrize("number", TABLES)
 def test_an_arm_takes_less_than_the_program_of_print(number: str) -> None:
-    """All equations together, for any number of joints and both kinds of twists."""
+    """The total is smaller for any number of joints and both kinds of twists."""
     line = total(TABLES[number])
     for ours, theirs in zip(line.traced, line.program, strict=True):
         for n in range(3, 13):
@@ -56,14 +59,20 @@ def test_an_arm_takes_less_than_the_program_of_print(number: str) -> None:
 
 
 def test_the_moment_takes_one_product_more_than_a_row_that_is_known() -> None:
-    """(5.3.46b) of the first joint: sa (s x + c y) + ca z, where sa s and sa c are not stored."""
+    """(5.3.46b) of the first joint takes one more product than with stored sa s and sa c.
+
+    The expression is sa (s x + c y) + ca z.
+    """
     for n in range(2, 13):
         found = by_equation("inverse_dynamics", "augmented-tensor", n, "general")["5.3.46b"]
         assert found == (20 * n - 27 + 1, 19 * n - 25)
 
 
 def test_sensitivities_take_less_than_printed() -> None:
-    """Tables 7.1 and 7.2 together, 2056 and 1762 for six joints, 1516 and 1472 at right angles."""
+    """Sensitivities take less than tables 7.1 and 7.2 together.
+
+    For six joints, these are 2056 and 1762 operations, or 1516 and 1472 for right angles.
+    """
     for column, printed in enumerate(((2056, 1762), (1516, 1472))):
         sums = [total(TABLES[number]) for number in ("7.1", "7.2")]
         shown = [sum(line.printed[column][k](6) for line in sums) for k in (0, 1)]
@@ -72,12 +81,12 @@ def test_sensitivities_take_less_than_printed() -> None:
         assert all(a < b for a, b in zip(found, printed, strict=True))
 
 
-# What is printed -------------------------------------------------------------------------------
+# Printed values --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", TABLES)
 def test_printed_rows_add_up_to_the_printed_total(number: str) -> None:
-    """The errors of print are errors of rows, carried into the totals."""
+    """Printed rows add up to the printed totals, so errors in rows are also in the totals."""
     table = TABLES[number]
     for column, expected in zip(("general", "right"), table.total, strict=True):
         for k in (0, 1):
@@ -94,7 +103,10 @@ def test_every_difference_is_explained(table) -> None:
 
 
 def test_printed_figures_for_six_joints() -> None:
-    """Every bracket of tables 5.3, 6.2 is its formula for n = 6, but for one (598 for 601)."""
+    """Printed values for six joints in tables 5.3 and 6.2 are those of the formulas.
+
+    The exception is Walker and Orin, where 601 is printed instead of 598.
+    """
     brackets = {
         "Hollerbach, 4x4": (4388, 3586),
         "Hollerbach, 3x3": (2195, 1719),
@@ -151,7 +163,7 @@ def test_an_entry_has_printed_and_traced() -> None:
 
 
 def test_algorithm_5_6_takes_less_than_its_program() -> None:
-    """The same for each link, less at the ends."""
+    """Algorithm 5.6 takes as much as its program per link, and less at the ends."""
     program = fitted(PROGRAMS["5.3", "algorithm 5.6"], links)
     traced = growth("inverse_dynamics", "newton-euler-tensor")
     assert traced is not None
@@ -161,7 +173,10 @@ def test_algorithm_5_6_takes_less_than_its_program() -> None:
 
 
 def test_eulers_equation_alone() -> None:
-    """24(n-1)+8, 18(n-1)+2 by vectors, 15(n-1)+5, 15(n-1)+3 by tensors; of the first link less."""
+    """Euler's equation takes fewer operations than printed, because of the first link.
+
+    The printed counts are 24(n-1)+8 and 18(n-1)+2 by vectors, 15(n-1)+5 and 15(n-1)+3 by tensors.
+    """
     for n in range(2, 13):
         vectors = by_equation("inverse_dynamics", "newton-euler-vector", n, "general")["5.2.23f"]
         tensors = by_equation("inverse_dynamics", "newton-euler-tensor", n, "general")["5.3.7g"]
@@ -170,7 +185,7 @@ def test_eulers_equation_alone() -> None:
 
 
 def test_what_the_closed_form_of_generalized_links_spends() -> None:
-    """The reason given in table 5.3: products and sums of six joints, by equation."""
+    """Products and sums for six joints, by equation, are those stated in the notes of table 5.3."""
     found = by_equation("inverse_dynamics", "vukobratovic", 6, "general")
     parts = (("2.3.6",), ("5.2.20a, 5.2.20b",), ("5.2.19b",), ("5.2.19a",), ("5.2.19c",))
     parts += (("D of 5.2.17", "C of 5.2.17", "G of 5.2.17"),)
@@ -180,7 +195,10 @@ def test_what_the_closed_form_of_generalized_links_spends() -> None:
 
 
 def test_a_spatial_link_takes_the_printed_products_where_its_offset_has_two_entries() -> None:
-    """130 and 102 with (a, 0, d), six more of each with three entries (print has 130 and 101)."""
+    """A link with offset (a, 0, d) takes 130 and 102 operations (printed: 130 and 101).
+
+    A link with three nonzero offsets takes six more of each.
+    """
     for robot, slope in ((chasles.robots.general_chain, (136, 108)), (_two_entries, (130, 102))):
         short, long = (
             chasles.cost(robot(n), "inverse_dynamics", method="spatial-1987", rules="book")
