@@ -1,4 +1,4 @@
-"""Print the oldest version of each package that a pyproject.toml allows, one requirement a line."""
+"""Print the oldest allowed version of each dependency in a pyproject.toml, one per line."""
 
 import sys
 import tomllib

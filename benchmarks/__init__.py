@@ -1,7 +1,7 @@
-"""Speed, compile time and operation counts of chasles beside other libraries.
+"""Benchmarks of chasles, compared with other libraries: `python -m benchmarks COMMAND`.
 
-Run as `python -m benchmarks compare`. One thread each side: thread counts are read when a library
-loads, so they are set here, before anything else of this package is imported.
+All libraries use one thread. They read the number of threads when they are imported, so it is set
+here, before any other module of this package is imported.
 """
 
 import os

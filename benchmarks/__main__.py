@@ -1,4 +1,4 @@
-"""The benchmarks: `python -m benchmarks` and a command; each has `--help`."""
+"""Command line of the benchmarks: `python -m benchmarks COMMAND`; each command has `--help`."""
 
 import argparse
 import importlib
@@ -6,45 +6,48 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS = {
-    "compare": ("benchmarks.command_compare", "chasles, Pinocchio and MuJoCo in one run"),
-    "calls": ("benchmarks.command_calls", "every way of calling, beside Pinocchio"),
-    "chains": ("benchmarks.command_chains", "robots of 10 to 1000 bodies"),
-    "stores": ("benchmarks.command_stores", "large results beside what memory takes"),
-    "motions": ("benchmarks.command_motions", "rollouts beside MuJoCo's"),
-    "contact": ("benchmarks.command_contact", "steps with contact beside MuJoCo"),
+    "compare": ("benchmarks.command_compare", "dynamics, compared with Pinocchio and MuJoCo"),
+    "calls": ("benchmarks.command_calls", "all ways of calling a function from Python"),
+    "chains": ("benchmarks.command_chains", "robots with 10 to 1000 bodies"),
+    "stores": ("benchmarks.command_stores", "large results, compared with memory bandwidth"),
+    "motions": ("benchmarks.command_motions", "rollouts, compared with MuJoCo"),
+    "contact": ("benchmarks.command_contact", "time steps with contact, compared with MuJoCo"),
     "inverse-kinematics": (
         "benchmarks.command_inverse_kinematics",
-        "random poses, beside the Robotics Toolbox",
+        "poses, compared with the Robotics Toolbox and pink",
     ),
-    "branches": ("benchmarks.command_branches", "all postures of random poses"),
-    "trajectories": ("benchmarks.command_trajectories", "paths in time, beside TOPP-RA and Ruckig"),
-    "distances": ("benchmarks.command_distances", "a sphere model's distances from itself"),
+    "branches": ("benchmarks.command_branches", "all closed-form solutions for random poses"),
+    "trajectories": ("benchmarks.command_trajectories", "time-optimal paths and S-curves"),
+    "distances": ("benchmarks.command_distances", "self-collision distances of a sphere model"),
     "identification": (
         "benchmarks.command_identification",
-        "identified parameters beside the truth; the throughput of normal equations",
+        "accuracy of identified parameters; speed of normal equations",
     ),
-    "logs": ("benchmarks.command_logs", "logs larger than memory: states a second, and memory"),
+    "logs": ("benchmarks.command_logs", "logs larger than memory: states per second, peak memory"),
     "clusters": (
         "benchmarks.command_clusters",
         "many logs on local Dask clusters: scheduling overhead, killed workers",
     ),
-    "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
-    "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),
-    "verify": ("benchmarks.command_verify", "how long `chasles verify` takes"),
-    "corpus": ("benchmarks.command_corpus", "every robot file of installed packages"),
-    "machines": ("benchmarks.command_machines", "accelerations of MJCF models beside MuJoCo"),
-    "view": ("benchmarks.command_view", "the viewer, in a browser without a graphics card"),
+    "c": ("benchmarks.command_c", "exported C, compared with Pinocchio"),
+    "gpu": ("benchmarks.command_gpu", "GPU kernels, compared with the limits of the GPU"),
+    "verify": ("benchmarks.command_verify", "run time of `chasles verify`"),
+    "corpus": ("benchmarks.command_corpus", "all robot files of installed packages"),
+    "machines": ("benchmarks.command_machines", "MJCF models, compared with MuJoCo"),
+    "view": ("benchmarks.command_view", "speed of the viewer in a browser without a graphics card"),
 }
-"""One row a command: a module with `arguments(parser)` and `run(chosen)`, loaded on use, since no
-machine needs all the libraries that all of them compare with."""
+"""Module and description of each command.
+
+A module contains the functions `arguments(parser)` and `run(chosen)`. It is imported only when its
+command runs, because each command needs other libraries.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 1 where an answer was wrong, whatever the times."""
+    """Run a command and return its exit status, which is 1 if a result was wrong."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
-        description="Times, as ratios to peers in the same run; all answers are checked.",
+        description="Run a benchmark. Libraries are timed alternately and all results are checked.",
         epilog="commands: " + "; ".join(f"{name}: {what}" for name, (_, what) in COMMANDS.items()),
     )
     parser.add_argument("command", choices=COMMANDS)

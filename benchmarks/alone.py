@@ -1,4 +1,4 @@
-"""chasles beside itself: float32, two threads, cold start. Answers are checked."""
+"""Speed of float32 relative to float64, of two threads relative to one, and start-up times."""
 
 import os
 import subprocess
@@ -20,15 +20,16 @@ from benchmarks.targets import THREADED_BATCH
 from benchmarks.timing import interleaved
 
 ROBOT = "panda"
-"""The robot that is timed, its inverse dynamics."""
+"""Robot whose inverse dynamics are timed."""
 
 SINGLE_TOLERANCE = 1e-4
-"""Relative error allowed in float32: the rounding 6e-8, amplified by cancellation along the arm."""
+"""Tolerance for the relative error in float32. The rounding error of 6e-8 is amplified by
+cancellation along the arm."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Seconds for a state by two ways of chasles, and the difference of their results."""
+    """Time (s) per state of two variants of a computation, and the difference of their results."""
 
     what: str
     batch: int
@@ -43,7 +44,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Cold:
-    """Seconds of new processes, on the wall and of the processor, the least of several."""
+    """Minimum wall time and processor time (s) of several new processes."""
 
     what: str
     wall: float
@@ -52,14 +53,14 @@ class Cold:
 
 @dataclass(frozen=True)
 class Alone:
-    """Everything that was measured."""
+    """All measurements of this module."""
 
     ratios: tuple[Ratio, ...] = ()
     colds: tuple[Cold, ...] = ()
 
 
 def measure(effort: Effort, *, progress: Callable[[str], None] = lambda _: None) -> Alone:
-    """Measure all. Raises WrongAnswer."""
+    """Measure all variants. Raise WrongAnswer if results differ."""
     quick = effort.compilations == 1
     with empty_cache():
         progress("float32, two threads")
@@ -71,7 +72,7 @@ def measure(effort: Effort, *, progress: Callable[[str], None] = lambda _: None)
 
 
 def float32(effort: Effort) -> Ratio:
-    """The method on float64 and on float32 arrays, on one thread: processor time."""
+    """Compare the processor times of the compiled function for float64 and float32 arrays."""
     robot = chasles_robot(CASES[ROBOT])
     inputs = States.draw(robot, effort.batch).inputs("inverse_dynamics")
     short = [x.astype(np.float32) for x in inputs]
@@ -85,7 +86,7 @@ def float32(effort: Effort) -> Ratio:
 
 
 def two_threads(effort: Effort) -> Ratio:
-    """The method with threads=1 and threads=2: time on the wall, the same bits."""
+    """Compare the wall times with one and two threads; results must be bitwise identical."""
     robot = chasles_robot(CASES[ROBOT])
     inputs = States.draw(robot, effort.batch).inputs("inverse_dynamics")
     outs = [robot.inverse_dynamics(*inputs, threads=n) for n in (1, 2)]
@@ -111,13 +112,14 @@ robot.inverse_dynamics(zero, zero, zero)
 c = now()
 print(b[0] - a[0], b[1] - a[1], c[0] - b[0], c[1] - b[1])
 """
-"""What a new process runs: prints seconds to import and from `load` to the first torque."""
+"""Script of a new process. It prints four times (s): wall time and processor time of the import,
+and wall time and processor time from `load` to the first torque."""
 
 
 def cold_start(tries: int) -> tuple[Cold, ...]:
-    """New processes, first with nothing in the cache, then with what those left there.
+    """Time new processes, first with an empty cache, then with the cache that they have filled.
 
-    All have Python's byte code at hand, as an installed package has.
+    Python's bytecode is already compiled, as in an installed package.
     """
     cold, cached = [], []
     with TemporaryDirectory() as code:

@@ -1,4 +1,4 @@
-"""A browser without a screen or a graphics card: Chromium, driven by Playwright."""
+"""Chromium without a screen or graphics card, controlled by Playwright."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ SOFTWARE = (
     *("--no-sandbox", "--headless=new", "--use-gl=angle", "--use-angle=swiftshader"),
     *("--enable-unsafe-swiftshader", "--no-proxy-server"),
 )
-"""Flags: drawn by the processor alone, and no way to other machines."""
+"""Chromium flags: rendering on the CPU, and no proxy server."""
 
 COUNT_PICTURES = """
 window.drawn = 0; window.corners = 0; let frame = 0, last = -1;
@@ -27,13 +27,15 @@ for (const [name, which] of [["drawElements", 1], ["drawArrays", 2]]) {
   };
 }
 """
-"""For a page: frames in which something is drawn, the corners of the last, and when the first with
-`wanted` corners or more was, in ms after the page's request."""
+"""Script for a page that counts rendered frames (`drawn`) and vertices of the last one (`corners`).
+
+`first` is the time (ms after the page request) of the first frame with at least `wanted` vertices.
+"""
 
 
 @contextmanager
 def chromium(*flags: str) -> Iterator[Any]:
-    """A new browser of Playwright, started with further flags."""
+    """Start a browser with additional flags, and close it at the end."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:

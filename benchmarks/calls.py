@@ -1,9 +1,9 @@
-"""Every documented way of calling a function for one state, and for a batch, beside Pinocchio.
+"""Time all documented ways of calling a function, for one state and for a batch.
 
-A way is a row: it says what becomes of the arrays of a state and which options are given. Each
-cell is one function called that way. Answers are compared with those of the plain call on arrays of
-the same numbers, before and after the times are taken. The kernel alone is timed by a loop in
-machine code; what is above it is the call.
+Each row of the table is a way of calling, defined by the type of the arguments and the options.
+Each cell is the time of one function called in this way. Results are compared with those of a plain
+call with arrays of the same values, before and after timing. The kernel alone is timed by a loop in
+machine code; the remaining time of a call is its overhead.
 """
 
 import ctypes
@@ -32,13 +32,13 @@ FUNCTIONS = (
     "jacobian",
 )
 COUNT = 256
-"""States that a loop of single calls runs over."""
+"""Number of states for which single calls are timed."""
 
 BATCH = 512
-"""States in a batch."""
+"""Number of states in a batch."""
 
 WRENCHES = ("panda_link2", "panda_link4", "panda_link6", "panda_hand")
-"""Links on which the four prebuilt wrenches act."""
+"""Links on which the four external wrenches act."""
 
 REPEATED = """
 define void @repeated(ptr %one, ptr %in, ptr %out, i64 %count) {
@@ -54,20 +54,29 @@ end:
   ret void
 }
 """
-"""A loop of calls of a kernel on one state, in LLVM's language."""
+"""Loop that calls a kernel for one state repeatedly, in LLVM IR."""
 
 Call = Callable[..., Any]
 Make = Callable[[chasles.Robot, str, dict[str, Any]], Call]
-"""What is called: from a robot, the name of a function and the options that it needs."""
+"""Function that returns the callable, given a robot, a function name and required options."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way of calling.
+    """Way of calling a function.
 
-    convert: what becomes of each array. make: what is called with them. functions: those that can
-    be called so. tolerance: relative error against the plain call. shared: only the first array is
-    a batch, others are those of one state.
+    Attributes
+    ----------
+    convert : callable
+        Converts each input array to the argument that is passed.
+    make : callable
+        Returns the callable that is timed.
+    functions : sequence of str
+        Functions that can be called in this way.
+    tolerance : float
+        Tolerance for the relative difference from the plain call.
+    shared : bool
+        If True, only the first argument is a batch; the others belong to a single state.
     """
 
     name: str
@@ -80,7 +89,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Cell:
-    """A function called one way: seconds a state, and Pinocchio's for one."""
+    """Time (s) per state of a function called in one way, and of Pinocchio's call for one state."""
 
     way: str
     function: str
@@ -95,7 +104,7 @@ def _strided(array: Array) -> Array:
 
 
 def _method(robot: chasles.Robot, name: str, needed: dict[str, Any]) -> Call:
-    """The method as one writes it; a `partial` only where an option is needed."""
+    """Return the method, wrapped in a `partial` only if it needs an option."""
     return partial(getattr(robot, name), **needed) if needed else getattr(robot, name)
 
 
@@ -120,7 +129,7 @@ def _loaded(robot: chasles.Robot, name: str, needed: dict[str, Any]) -> Call:
 
 
 def _computed_torque(robot: chasles.Robot, name: str, needed: dict[str, Any]) -> Call:
-    """Computed torque without gains on the wanted motion, which is inverse dynamics."""
+    """Return a computed-torque controller that equals inverse dynamics: no error, zero gains."""
 
     def call(q: Any, qd: Any, qdd: Any) -> Any:
         return chasles.control.computed_torque(robot, q, qd, q, qd, qdd, stiffness=0.0, damping=0.0)
@@ -153,7 +162,7 @@ WAYS = (
     Way("f_ext=, four", make=_loaded, functions=DYNAMICS),
     Way("computed_torque", make=_computed_torque, functions=FUNCTIONS[:1]),
 )
-"""One row a way of calling with one state."""
+"""Ways of calling with one state."""
 
 BATCHES = (
     Way("arrays"),
@@ -167,13 +176,13 @@ BATCHES = (
     Way("broadcast", shared=True, functions=DYNAMICS),
     Way("f_ext=, four", make=_loaded, functions=DYNAMICS),
 )
-"""One row a way of calling with a batch."""
+"""Ways of calling with a batch."""
 
 
 def measure(
     rounds: Rounds, progress: Callable[[str], None] = lambda _: None
 ) -> tuple[list[Cell], list[Cell]]:
-    """Cells of single calls and of batches. Raises WrongAnswer where ways disagree."""
+    """Return the cells for single calls and for batches. Raise WrongAnswer if results differ."""
     robot, model = chasles_robot(CASES[ROBOT]), pinocchio_model(CASES[ROBOT])
     states = States.draw(robot, BATCH)
     single: list[Cell] = []
@@ -187,7 +196,7 @@ def measure(
 
 
 def _peer(robot: chasles.Robot, model: Any, function: str, states: States) -> Callable[[], object]:
-    """Pinocchio's own call for each of COUNT states."""
+    """Return a function that calls Pinocchio for each of COUNT states."""
     few = States(*(a[:COUNT] for a in (states.q, states.qd, states.qdd, states.tau)))
     theirs = pinocchio_peer.coordinates(robot, model, few)
     routes = pinocchio_peer.routes(model, function, few, theirs, CASES[ROBOT].tip)
@@ -203,7 +212,7 @@ def _column(
     count: int,
     rounds: Rounds,
 ) -> Iterator[Cell]:
-    """All ways of calling one function, timed in turns; count: single calls, 0 for one batch."""
+    """Yield the times of all ways of calling a function: `count` single calls, or a batch if 0."""
     needed: dict[str, Any] = {"frame": CASES[ROBOT].tip} if function in FRAMES else {}
     inputs, plain = states.inputs(function), chasles.compile(robot, function, **needed)
     chosen = [way for way in ways if function in way.functions]
@@ -233,11 +242,11 @@ def _column(
 
 
 LEARNING = 3
-"""Calls after which an entry knows its options."""
+"""Number of calls after which a fast entry is specialized for its options."""
 
 
 def _rows(way: Way, inputs: Sequence[Array], count: int) -> Iterator[tuple[Any, ...]]:
-    """Arguments of single calls, or of one call with a batch."""
+    """Yield the arguments of single calls, or of one call with a batch."""
     if count:
         yield from (tuple(way.convert(x[k]) for x in inputs) for k in range(count))
     elif way.shared:
@@ -247,7 +256,7 @@ def _rows(way: Way, inputs: Sequence[Array], count: int) -> Iterator[tuple[Any, 
 
 
 def _kernel(compiled: Any, arrays: Sequence[Array], count: int) -> Callable[[], object]:
-    """A kernel for one state, called so many times without Python."""
+    """Return a function that calls a kernel for one state `count` times in machine code."""
     code = llvm.assemble(REPEATED, llvm.Machine.host())
     library = load(code, {}, ["repeated"])
     out = [np.empty(v.shape) for v in compiled.interface.outputs]
@@ -266,7 +275,7 @@ def _kernel(compiled: Any, arrays: Sequence[Array], count: int) -> Callable[[], 
 def _compare(
     what: str, tolerance: float, call: Call, plain: Call, rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """The answers of a way against those for plain arrays of the same numbers."""
+    """Compare the results of a way of calling with those for plain arrays of the same values."""
     for row in rows:
         expected = plain(*(np.ascontiguousarray(a, dtype=float) for a in row))
         error = np.max(np.abs(np.asarray(call(*row)) - expected)) / np.max(np.abs(expected))
@@ -277,11 +286,11 @@ def _compare(
 # Other robots ----------------------------------------------------------------------------------
 
 Case = tuple[Callable[[], Call], Sequence[Array], Any]
-"""What gives what is called, with what, and the compiled function behind it."""
+"""Function that returns the callable, its arguments, and the compiled function behind it."""
 
 
 def _closed(robot: chasles.Robot, q: Array) -> Case:
-    """Forward dynamics of a robot with loops."""
+    """Return a case: forward dynamics of a robot with closed loops."""
     rng = np.random.default_rng(0)
     qd = robot.complete(q, rng.normal(size=len(robot.independent)))
     state = q, qd, rng.normal(size=robot.nv)
@@ -289,7 +298,7 @@ def _closed(robot: chasles.Robot, q: Array) -> Case:
 
 
 def _late(robot: chasles.Robot, name: str, **options: Any) -> Callable[[], Call]:
-    """A method, looked up when it has become a fast entry."""
+    """Return a function that looks up a method, so that a fast entry is found once it exists."""
     return lambda: _method(robot, name, options)
 
 
@@ -301,7 +310,7 @@ def _own(robot: chasles.Robot, name: str, count: int, **options: Any) -> Case:
 
 
 def _driven(held: bool) -> Case:
-    """A robot with a joint driven in time, at a time that is kept, or given in each call."""
+    """Return a case: time-dependent robot, with a fixed time or with a time in each call."""
     robot = chasles.robots.puma560().drive({"joint1": lambda t: 0.3 + 0.5 * t * t})
     states, t = States.draw(robot, 1), np.array(0.25)
     arrays = [np.ascontiguousarray(x[0]) for x in (states.q, states.qd, states.qdd)]
@@ -317,7 +326,7 @@ def _at_end(compiled: Any, t: Array, *arrays: Array) -> Any:
 
 
 def others() -> Iterator[tuple[str, Case]]:
-    """Functions with options, and robots of other kinds."""
+    """Yield functions with options, and functions of other kinds of robots."""
     panda, tip = chasles_robot(CASES[ROBOT]), CASES[ROBOT].tip
     yield "Panda: frame_velocity", _own(panda, "frame_velocity", 2, frame=tip)
     view: dict[str, Any] = {"frame": tip, "axes": "frame", "at": (0.0, 0.0, 0.1)}
@@ -332,13 +341,13 @@ def others() -> Iterator[tuple[str, Case]]:
     bars, platform = chasles.robots.four_bar(), chasles.robots.stewart()
     yield "four-bar: forward_dynamics", _closed(bars, bars.assemble([0.7]))
     yield "Stewart platform: forward_dynamics", _closed(platform, platform.neutral())
-    yield "driven arm, held: inverse_dynamics", _driven(True)
+    yield "driven arm, fixed time: inverse_dynamics", _driven(True)
     yield "driven arm, at_time(t): inverse_dynamics", _driven(False)
 
 
 @dataclass(frozen=True)
 class Other:
-    """A call of another kind: seconds, and those of its kernel alone (None if not timed)."""
+    """Time (s) of a call, and of its kernel alone (None if it was not timed)."""
 
     name: str
     seconds: float
@@ -346,7 +355,7 @@ class Other:
 
 
 def measure_others(rounds: Rounds) -> Iterator[Other]:
-    """Single calls of robots of other kinds. Raises WrongAnswer."""
+    """Yield the times of single calls of `others`. Raise WrongAnswer if results differ."""
     for name, (make, arrays, compiled) in others():
         rows = [tuple(arrays)] * COUNT
         for _ in range(LEARNING):

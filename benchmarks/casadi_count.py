@@ -1,4 +1,4 @@
-"""Operations of Pinocchio's inverse dynamics: traced with CasADi, or as published."""
+"""Count the operations of Pinocchio's inverse dynamics with CasADi, or use known counts."""
 
 import importlib
 from dataclasses import dataclass
@@ -7,19 +7,20 @@ from typing import Any
 from benchmarks.targets import TRACED_PINOCCHIO
 
 COUNTED = ("OP_ADD", "OP_SUB", "OP_MUL", "OP_SQ", "OP_TWICE")
-"""CasADi's additions and multiplications: a square is a product, a double is a sum."""
+"""CasADi operations that are counted. A square counts as a multiplication, and a double as an
+addition."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A number of multiplications and additions, and where it comes from."""
+    """Number of multiplications and additions, and its source."""
 
     operations: int
     source: str
 
 
 def inverse_dynamics_operations(name: str, model: Any) -> Reference | None:
-    """What Pinocchio's algorithm costs for a robot, constants folded; None where nobody knows."""
+    """Return the operation count of Pinocchio's inverse dynamics, or None if it is unknown."""
     try:
         traced = importlib.import_module("pinocchio.casadi")
     except ImportError:
@@ -29,7 +30,7 @@ def inverse_dynamics_operations(name: str, model: Any) -> Reference | None:
 
 
 def _traced(model: Any, traced: Any) -> int:
-    """CasADi folds constants as it builds expressions; equal expressions are then merged."""
+    """Count the operations after CasADi has folded constants and merged equal expressions."""
     casadi = importlib.import_module("casadi")
     symbolic = traced.Model(model)
     q, v, a = (casadi.SX.sym(*x) for x in (("q", model.nq), ("v", model.nv), ("a", model.nv)))
@@ -38,7 +39,7 @@ def _traced(model: Any, traced: Any) -> int:
 
 
 def operations(function: Any) -> int:
-    """Multiplications and additions of a CasADi function of scalars."""
+    """Return the number of multiplications and additions of a CasADi function of scalars."""
     casadi = importlib.import_module("casadi")
     counted = {getattr(casadi, name) for name in COUNTED}
     return sum(function.instruction_id(k) in counted for k in range(function.n_instructions()))

@@ -1,4 +1,4 @@
-"""Forward dynamics of mechanisms with closed loops, beside Pinocchio's constraintDynamics."""
+"""Time forward dynamics with closed loops, and compare with Pinocchio's constraintDynamics."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,9 +21,10 @@ FUNCTION = "forward_dynamics"
 
 @dataclass(frozen=True)
 class Closed:
-    """A mechanism with loops, none of whose equations is redundant.
+    """Mechanism with closed loops and without redundant equations.
 
-    make: the robot, and a position of it. spread: how far independent coordinates are from there.
+    `make` returns the robot and a configuration. `spread` is the maximum deviation of
+    independent coordinates from this configuration.
     """
 
     title: str
@@ -32,7 +33,7 @@ class Closed:
 
 
 def standing_talos() -> tuple[chasles.Robot, Array]:
-    """Knees bent, both feet welded to the ground."""
+    """Return Talos with bent knees and both feet fixed to the ground, and its configuration."""
     walker = chasles_robot(CASES["talos"])
     bent = {"3": -0.4, "4": 0.8, "5": -0.4}
     sides = ("left", "right")
@@ -47,7 +48,7 @@ def standing_talos() -> tuple[chasles.Robot, Array]:
 
 
 def stewart() -> tuple[chasles.Robot, Array]:
-    """At neutral."""
+    """Return a Stewart platform and its neutral configuration."""
     robot = chasles.robots.stewart()
     return robot, robot.neutral()
 
@@ -56,13 +57,13 @@ CLOSED: dict[str, Closed] = {
     "stewart": Closed("Stewart platform", stewart, 0.1),
     "standing_talos": Closed("Talos, both feet fixed", standing_talos, 0.05),
 }
-"""One row a mechanism."""
+"""Mechanisms of the comparison."""
 
 
 def closed_loops(
     names: Iterable[str], effort: Effort, progress: Callable[[str], None] = lambda _: None
 ) -> tuple[Row, ...]:
-    """A row for each mechanism. Raises WrongAnswer where the libraries disagree."""
+    """Measure each mechanism. Raise WrongAnswer if the results of the libraries differ."""
     rows = []
     for name in names:
         progress(f"{CLOSED[name].title}: {FUNCTION}")
@@ -85,7 +86,7 @@ def _row(name: str, effort: Effort) -> Row:
 def _motions(
     robot: chasles.Robot, middle: Array, spread: float, count: int
 ) -> tuple[Array, Array, Array]:
-    """Closed positions, rates that keep them so (of unit variance where they are free), forces."""
+    """Draw assembled configurations, velocities that satisfy the loop constraints, and torques."""
     rng = np.random.default_rng(0)
     y = np.concatenate([middle[robot.position_slice(joint)] for joint in robot.independent])
     q = robot.assemble(y + spread * rng.uniform(-1.0, 1.0, (count, len(y))), guess=middle)
@@ -94,9 +95,9 @@ def _motions(
 
 
 def _chasles(robot: chasles.Robot, states: tuple[Array, Array, Array]) -> list[Route]:
-    """A whole batch on one thread, and single calls into new arrays or into one."""
+    """Return routes of chasles: a batch on one thread, and single calls with and without `out=`."""
     rows = list(zip(*(x[:SINGLE_CALLS] for x in states), strict=True))
-    robot.forward_dynamics(*rows[0])  # which puts a faster method in its place
+    robot.forward_dynamics(*rows[0])  # the first call replaces the method by a faster one
     call, out, one = robot.forward_dynamics, np.empty_like(states[2]), np.empty(robot.nv)
 
     def reused() -> None:
@@ -118,7 +119,7 @@ def _chasles(robot: chasles.Robot, states: tuple[Array, Array, Array]) -> list[R
 
 
 def _pinocchio(theirs: Mechanism, states: tuple[Array, Array, Array]) -> list[Route]:
-    """Its call for every state, with the proximal iterations and without: it has no other way."""
+    """Return routes of Pinocchio: one call per state, with and without proximal iterations."""
     inputs, made = theirs.states(*states), []
     rows = list(zip(*inputs, strict=True))
     for label, call in (

@@ -1,4 +1,4 @@
-"""Torques of many logs on local Dask clusters: the same tables, processor times, killed workers."""
+"""Compute torques of logs on local Dask clusters: compare tables, time, and kill workers."""
 
 import os
 import random
@@ -22,15 +22,15 @@ from chasles.cli.dataset import Done, Job, Partition, Total, partitions
 from chasles.tasks import Told
 
 Task = Callable[[Partition, Told], tuple[Done, float]]
-"""Function of a file that returns its processor time (s) too."""
+"""Function that processes a file and also returns its processor time (s)."""
 
 IDLE_SECONDS = 5.0
-"""Time for which the processor time of an idle cluster is measured."""
+"""Time (s) for which an idle cluster is observed to measure its processor time."""
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A job that returns the processor time (s) of its thread too."""
+    """Job that also returns the processor time (s) of its thread."""
 
     job: Job
 
@@ -42,7 +42,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Sines:
-    """A task of NumPy alone that takes a given processor time (s), to compare clusters with."""
+    """Task that computes NumPy sines for a given processor time (s), to measure Dask itself."""
 
     seconds: float
 
@@ -55,7 +55,7 @@ class Sines:
 
 @contextmanager
 def started(workers: int, *, plain: bool = False) -> Iterator[Any]:
-    """A local cluster of worker processes with one thread each, as chasles or as Dask starts it."""
+    """Start a local cluster of single-threaded workers, with Dask's own settings if `plain`."""
     from distributed import LocalCluster
 
     options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
@@ -64,21 +64,21 @@ def started(workers: int, *, plain: bool = False) -> Iterator[Any]:
 
 
 def processes(cluster: Any) -> list[int]:
-    """This process, which is client and scheduler, and the workers."""
+    """Return the process IDs of this process (client and scheduler) and of the workers."""
     alive = (each.process for each in cluster.workers.values())
     return [os.getpid(), *(p.pid for p in alive if p is not None and p.pid)]
 
 
 def used(pids: Sequence[int]) -> float:
-    """Processor time (s) of processes so far, to a nanosecond, from their clocks on Linux."""
+    """Return the total processor time (s) of processes, from their CPU clocks on Linux."""
     return sum(time.clock_gettime(~pid << 3 | 2) for pid in pids)
 
 
 @dataclass(frozen=True)
 class Times:
-    """A run: wall time, processor time of all processes and of the tasks' threads (s).
+    """Wall time of a run, and processor times (s) of all processes and of the tasks' threads.
 
-    idle: processor time of the same processes in a second without tasks.
+    `idle` is the processor time per second of the same processes without tasks.
     """
 
     states: int
@@ -94,12 +94,12 @@ class Times:
 
     @property
     def idling(self) -> float:
-        """Processor time of idle processes during the run, relative to the tasks."""
+        """Processor time that idle processes use in the time of the run, relative to the tasks."""
         return self.idle * self.wall / self.tasks
 
 
 def total(pairs: Sequence[Partition], cluster: Any = None, told: Told = lambda n: None) -> Total:
-    """The torques of all files: states, peaks and sums of squares."""
+    """Compute the torques of all files; return number of states, peaks and sums of squares."""
     where = None if cluster is None else cluster.scheduler_address
     found, job = _none(), Job(panda(), threads=1)
     for done in tasks.run(job, pairs, cluster=where, told=told):
@@ -113,17 +113,17 @@ def _none() -> Total:
 
 
 def torques() -> Task:
-    """The torques of a file."""
+    """Return the task that computes the torques of a file."""
     return Timed(Job(panda(), threads=1))
 
 
 def alone(task: Task, logs: Path, made: Path) -> Times:
-    """Time the files on two threads of this process."""
+    """Process all files on two threads of this process, and return the times."""
     return _timed(task, partitions(logs, made), None, [os.getpid()], 0.0)
 
 
 def timed(task: Task, logs: Path, made: Path, cluster: Any, repeats: int) -> Iterator[Times]:
-    """Time the files on a cluster whose workers have compiled the functions before.
+    """Yield the times of repeated runs on a cluster, after its workers have compiled the function.
 
     The caller removes the tables after each run.
     """
@@ -148,7 +148,7 @@ def _timed(
 
 
 def compare(one: Path, other: Path) -> None:
-    """Raise an error unless two folders have the same tables, bit by bit, and nothing else."""
+    """Raise WrongAnswer unless two folders contain the same tables, with identical values."""
     names = [sorted(p.name for p in place.iterdir()) for place in (one, other)]
     if names[0] != names[1]:
         raise WrongAnswer(f"{other}: {names[1]} instead of {names[0]}")
@@ -158,7 +158,7 @@ def compare(one: Path, other: Path) -> None:
 
 
 class Killer:
-    """Kills random workers of a cluster, each after a random time, until it is told to stop."""
+    """Context manager that kills random workers of a cluster at random intervals, in a thread."""
 
     def __init__(self, cluster: Any, kills: int, longest: float, seed: int) -> None:
         self.cluster, self.kills, self.longest = cluster, kills, longest
@@ -185,11 +185,11 @@ class Killer:
 
 
 def killed(logs: Path, expected: Path, place: Path, workers: int, kills: int, seed: int) -> int:
-    """Kill workers while they compute all files, again and again; return the number of kills.
+    """Process all files repeatedly while workers are killed, and return the number of kills.
 
-    An error is raised if a table or a sum differs from those of one process.
+    Raise WrongAnswer if a table or a sum differs from that of one process.
     """
-    reference = total(partitions(logs, expected))  # the tables exist: only their sums are read
+    reference = total(partitions(logs, expected))  # the tables exist, so only their sums are read
     count = 0
     with started(workers) as cluster:
         while count < kills:

@@ -1,4 +1,4 @@
-"""Find all postures of random reachable poses; count solutions and poses a second on one core."""
+"""Time the closed-form solution of all postures for random reachable poses, on one core."""
 
 import argparse
 import time
@@ -15,15 +15,20 @@ from benchmarks.routes import WrongAnswer
 ARMS = ("ur5", "puma560", "stanford_arm", "panda")
 
 NEAR = 4e-6
-"""The largest error of an entry of a pose: three angles of 1e-6 rad each."""
+"""Tolerance for the entries of a pose matrix, for errors of three angles of 1e-6 rad each."""
 
 REPEATS = 5
-"""Timed calls, of which the fastest counts."""
+"""Number of timed calls. The fastest call counts."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds a pose and postures a pose; shares of poses whose list is complete, or lacks some."""
+    """Time (s) and number of postures per pose, and fractions of poses.
+
+    `complete` is the fraction of poses for which all postures are known to be found. `missed` is
+    the fraction for which the posture that produced the pose was not found or, for a redundant arm,
+    no posture was found.
+    """
 
     name: str
     seconds: float
@@ -33,14 +38,17 @@ class Row:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--poses", type=count, default=20_000, help="Poses. Default: 20,000.")
+    parser.add_argument(
+        "--poses", type=count, default=20_000, help="Number of poses; default: 20,000."
+    )
     parser.add_argument("--robots", nargs="+", choices=ARMS, default=ARMS)
 
 
 def measure(name: str, poses: int) -> Row:
-    """Time `solutions="all"` and check every posture by forward kinematics.
+    """Time `solutions="all"`, and check every posture by forward kinematics.
 
-    Each pose comes from a posture, which must be among those found, unless the arm is redundant.
+    Each pose is computed from a posture. For arms that are not redundant, the fraction of these
+    postures that are not found is counted.
     """
     robot, frame = _arm(name)
     q = robot.random(np.random.default_rng(0), size=poses)
@@ -54,7 +62,7 @@ def measure(name: str, poses: int) -> Row:
     error = np.abs(robot.forward_kinematics(solved, frame=frame) - np.repeat(T, each, axis=0))
     inside = (solved >= robot.limits.lower) & (solved <= robot.limits.upper)
     if error.max() > NEAR or not inside.all():
-        raise WrongAnswer(f"{name}: postures miss by {error.max():.2g}, or leave the limits")
+        raise WrongAnswer(f"{name}: pose error {error.max():.2g}, or postures outside the limits")
     missed = float(np.mean(each == 0))
     if np.any(found.complete):
         missed = float(np.mean(~_among(robot, q, found.q)))
@@ -62,7 +70,7 @@ def measure(name: str, poses: int) -> Row:
 
 
 def _arm(name: str) -> tuple[chasles.Robot, str]:
-    """An arm and the frame that is to reach the poses."""
+    """Return an arm and the name of its end-effector frame."""
     if name in CASES:
         return chasles_robot(CASES[name]), CASES[name].tip
     robot: chasles.Robot = getattr(chasles.robots, name)()
@@ -70,7 +78,7 @@ def _arm(name: str) -> tuple[chasles.Robot, str]:
 
 
 def _among(robot: chasles.Robot, q: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """True (n,) for postures (n, nq) that are in a list (n, count, nq), full turns apart."""
+    """Return True (n,) for postures (n, nq) found in (n, count, nq), up to full turns."""
     turn = np.array([robot.joint(j).kind != "prismatic" for j in robot.joints]) * 2.0 * np.pi
     way = found - q[:, None]
     way -= turn * np.round(way / (2.0 * np.pi))
@@ -78,7 +86,7 @@ def _among(robot: chasles.Robot, q: np.ndarray, found: np.ndarray) -> np.ndarray
 
 
 def run(chosen: argparse.Namespace) -> int:
-    columns = ("postures/s", "poses/s", "postures a pose", "complete", "not found")
+    columns = ("postures/s", "poses/s", "postures per pose", "complete", "not found")
     table = Table("robot", *columns)
     for name in chosen.robots:
         row = measure(name, chosen.poses)

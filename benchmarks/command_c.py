@@ -1,4 +1,4 @@
-"""Time exported C beside Pinocchio, answers checked."""
+"""Time exported C code, and compare it with Pinocchio."""
 
 import argparse
 
@@ -11,12 +11,12 @@ from benchmarks.routes import WrongAnswer
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    """Add the options of the command."""
+    parser.add_argument("--quick", action="store_true", help="short trial run with few rounds")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the benchmark and print the results. Return 1 after an error, else 0."""
     errors = Console(stderr=True)
     try:
         sections = exported_c.measure(QUICK if chosen.quick else FULL, errors.print)

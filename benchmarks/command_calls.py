@@ -1,4 +1,4 @@
-"""Time every way of calling a function from Python beside Pinocchio's call, answers checked."""
+"""Time all ways of calling a function from Python, and compare them with Pinocchio."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,33 +14,35 @@ from benchmarks.timing import Rounds
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    """Add the options of the command."""
+    parser.add_argument("--quick", action="store_true", help="short trial run with few rounds")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the benchmark and print the results. Return 1 if a result is wrong, else 0."""
     errors = Console(stderr=True)
     rounds = Rounds(2, 2) if chosen.quick else Rounds(8, 30)
     try:
         single, batched = calls.measure(rounds, errors.print)
         others = list(calls.measure_others(rounds))
     except WrongAnswer as error:
-        errors.print(f"wrong answer: {error}", markup=False)
+        errors.print(f"wrong result: {error}", markup=False)
         return 1
     show("One state", single)
-    show(f"A batch of {calls.BATCH}", batched)
+    show(f"A batch of {calls.BATCH} states", batched)
     table = Table("one state", "microseconds", "kernel alone", title="Other functions and robots")
     for row in others:
         kernel = "" if row.kernel is None else f"{1e6 * row.kernel:.3f}"
         table.add_row(row.name, f"{1e6 * row.seconds:.3f}", kernel)
     output().print(table)
-    output().print("Microseconds a state (times Pinocchio's own call for one state), one thread.")
+    output().print(
+        "Microseconds per state, one thread. In parentheses: speed relative to Pinocchio."
+    )
     return 0
 
 
 def show(title: str, cells: Sequence[Cell]) -> None:
-    """A row for each way of calling, a column for each function."""
+    """Print a table with a row for each way of calling and a column for each function."""
     table = Table("way of calling", *calls.FUNCTIONS, title=title)
     for way in dict.fromkeys(cell.way for cell in cells):
         row = {cell.function: cell for cell in cells if cell.way == way}

@@ -1,4 +1,4 @@
-"""Time inverse and forward dynamics of robots of 10 to 1000 bodies, from the first call on."""
+"""Time inverse and forward dynamics of robots with 10 to 1000 bodies, including the first call."""
 
 import argparse
 from collections.abc import Sequence
@@ -21,23 +21,33 @@ from chasles.model import Description, JointData, LinkData
 from chasles.numeric.handles import ALGORITHMS, Chain, kernel
 
 KINDS = ("general_chain", "mixed_chain", "mixed_tree")
-"""Revolute joints; revolute, prismatic and spherical joints in turn; the same on a tree."""
+"""Kinds of robots: revolute joints; mixed joint types; a tree with mixed joint types.
+
+The mixed types are revolute, prismatic and spherical.
+"""
 
 SIZES = (10, 30, 100, 300, 1000)
 BATCH = 256
-"""States in a batch. The arrays of mixed robots take 16 MB with 1000 bodies and 0.16 MB with 10, so
-that only those of the shortest robot stay in the processor's own cache."""
+"""Number of states in a batch.
+
+The arrays of mixed robots take 16 MB for 1000 bodies and 0.16 MB for 10 bodies. Only the arrays of
+the shortest robot fit in the cache of a core.
+"""
 
 ALLOWED = 1e-6
-"""Relative error of torques. Accelerations are compared as the torques that they need, into which
-the condition of a mass matrix of 1000 bodies enters."""
+"""Tolerance for the relative error of torques.
+
+Accelerations are converted to torques before they are compared. The condition number of the mass
+matrix, for up to 1000 bodies, affects this error.
+"""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds to the first answer and for a state alone and in a batch; bytes of code; error.
+    """Times (s) of the first call, and per state for single calls and in a batch.
 
-    operations: multiplications and additions of the program, or 0 if there are several programs.
+    `code` is the size (bytes) of the machine code, and `error` the relative error of torques.
+    `operations` counts multiplications and additions of the program, or is 0 for several programs.
     """
 
     kind: str
@@ -53,20 +63,22 @@ class Row:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the options of the command."""
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="bodies")
-    parser.add_argument("--batch", type=int, default=BATCH, help="states in a batch (default 256)")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=list(SIZES), help="numbers of bodies"
+    )
+    parser.add_argument("--batch", type=int, default=BATCH, help="states per batch (default: 256)")
     parser.add_argument(
         "--equal-arrays",
         action="store_true",
-        help="more states for shorter robots, so that all arrays have the size of the longest's",
+        help="use larger batches for shorter robots, so that all arrays have equal size",
     )
-    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    parser.add_argument("--quick", action="store_true", help="short trial run with few rounds")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the benchmark and print the results. Return 1 if a result is wrong, else 0."""
     errors, rows = Console(stderr=True), []
     rounds = Rounds(2, 2) if chosen.quick else Rounds(10, 60)
     try:
@@ -76,14 +88,14 @@ def run(chosen: argparse.Namespace) -> int:
                 more = max(chosen.sizes) // bodies if chosen.equal_arrays else 1
                 rows += measured(kind, bodies, chosen.batch * more, rounds)
     except WrongAnswer as error:
-        errors.print(f"wrong answer: {error}", markup=False)
+        errors.print(f"wrong result: {error}", markup=False)
         return 1
     show(rows)
     return 0
 
 
 def measured(kind: str, bodies: int, batch: int, rounds: Rounds) -> list[Row]:
-    """Both functions of one robot, checked by the book's recursion on plain floats."""
+    """Measure both functions of one robot, and check them against the recursion on plain floats."""
     with empty_cache():
         made = []
         robot_seconds = seconds(lambda: made.append(robot_of(kind, bodies)))
@@ -118,18 +130,18 @@ def measured(kind: str, bodies: int, batch: int, rounds: Rounds) -> list[Row]:
 
 
 def by_halves(robot: chasles.Robot, states: Sequence[Array], rounds: Rounds) -> Row:
-    """Forward dynamics by the assembly of logarithmic depth, on one thread."""
+    """Measure forward dynamics by the divide-and-conquer method `Chain`, on one thread."""
     state, found = [x[0] for x in states], []
     first = seconds(lambda: found.append(Chain(robot).forward_dynamics(*state)))
     solve, bodies = Chain(robot).forward_dynamics, robot.nv
     tau = by_hand(robot, (*state[:2], found[0]))
     error = relative_error(tau[None], state[2][None])
     if not error <= ALLOWED:
-        raise WrongAnswer(f"chain of {bodies} bodies by halves: relative error {error:.1e}")
+        raise WrongAnswer(f"chain of {bodies} bodies, Chain: relative error {error:.1e}")
     runs = [partial(solve, *state, threads=1), partial(solve, *states, threads=1)]
     one, batched = (t.minimum for t in interleaved(runs, rounds))
     code = sum(len(kernel(each).artifact.object_code) for each in ALGORITHMS)
-    name, batch = "forward_dynamics by halves", len(states[0])
+    name, batch = "forward_dynamics, Chain", len(states[0])
     times = first, one, batched / batch
     return Row("general_chain", bodies, batch, name, *times, code, 0, error)
 
@@ -143,7 +155,7 @@ def _often(call: partial[Array]) -> None:
 
 
 def robot_of(kind: str, bodies: int) -> chasles.Robot:
-    """A robot of so many bodies."""
+    """Return a robot with the given number of bodies."""
     if kind == "general_chain":
         return chasles.robots.general_chain(bodies)
     general = chasles.robots.general_tree(bodies, 1).model.source
@@ -159,7 +171,7 @@ def robot_of(kind: str, bodies: int) -> chasles.Robot:
 
 
 def by_hand(robot: chasles.Robot, state: Sequence[Array]) -> Array:
-    """Joint torques by the spatial recursion on floats: nothing traced, nothing compiled."""
+    """Return joint torques by the spatial recursion on floats, without tracing or compiling."""
     q, qd, qdd = (list(map(float, x)) for x in state)
     model = robot.model
     rates = model.velocities(qd), model.velocities(qdd)
@@ -168,9 +180,9 @@ def by_hand(robot: chasles.Robot, state: Sequence[Array]) -> Array:
 
 
 def show(rows: Sequence[Row]) -> None:
-    """A line a robot and function, with the time of a body beside that in the shortest robot."""
-    names = ("first use s", "code kB", "one call µs", "ns a body", "growth", "batch", "ns a body")
-    more = ("growth", "operations a body", "growth", "error")
+    """Print one row per robot and function. Growth is relative to the shortest robot, per body."""
+    names = ("first call s", "code kB", "call µs", "ns/body", "growth", "batch", "ns/body")
+    more = ("growth", "operations/body", "growth", "error")
     table = Table("robot", "bodies", "function", *names, *more)
     for row in rows:
         shortest = next(r for r in rows if (r.kind, r.function) == (row.kind, row.function))
@@ -195,5 +207,5 @@ def show(rows: Sequence[Row]) -> None:
             f"{row.error:.0e}",
         )
     output().print(table)
-    wanted = f"at most {CHAIN_SECONDS:g} s to the first answer, and a growth of {CHAIN_GROWTH:g}"
-    output().print(f"Processor time on one thread; wanted: {wanted}.")
+    wanted = f"first call at most {CHAIN_SECONDS:g} s, growth at most {CHAIN_GROWTH:g}"
+    output().print(f"Processor time on one thread. Targets: {wanted}.")

@@ -1,4 +1,4 @@
-"""Torques of many logs on local Dask clusters: the same bits, overhead, killed workers."""
+"""Compute torques of many logs on local Dask clusters: overhead, and effect of killed workers."""
 
 import argparse
 import shutil
@@ -15,20 +15,29 @@ from chasles import tasks
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--files", type=count, default=200, help="Files; default: 200.")
-    parser.add_argument("--states", type=count, default=100_000, help="States a file; 100,000.")
+    parser.add_argument("--files", type=count, default=200, help="Number of files; default: 200.")
+    parser.add_argument(
+        "--states", type=count, default=100_000, help="States per file; default: 100,000."
+    )
     parser.add_argument("--workers", nargs="+", type=count, default=[2, 4, 8])
-    parser.add_argument("--kills", type=int, default=0, help="Kill workers instead of timing.")
-    parser.add_argument("--seed", type=int, default=0, help="Seed of the moments; default: 0.")
-    parser.add_argument("--plain", action="store_true", help="With Dask's default settings.")
-    parser.add_argument("--bare", action="store_true", help="Sines of NumPy instead of torques.")
-    parser.add_argument("--single", action="store_true", help="A task of Dask for each file.")
+    parser.add_argument(
+        "--kills",
+        type=int,
+        default=0,
+        help="Number of workers to kill; if 0 (default), measure times.",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="Seed of the times of kills; default: 0."
+    )
+    parser.add_argument("--plain", action="store_true", help="Use Dask's default settings.")
+    parser.add_argument("--bare", action="store_true", help="Compute NumPy sines, not torques.")
+    parser.add_argument("--single", action="store_true", help="Run one Dask task per file.")
     parser.add_argument("--repeats", type=count, default=3, help="Runs per cluster; default: 3.")
-    parser.add_argument("--folder", type=Path, help="Place for the files; a temporary one.")
+    parser.add_argument("--folder", type=Path, help="Folder for the files; default: temporary.")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print the table; 1 if scheduling takes more than its target."""
+    """Print the table. Return 1 if the overhead exceeds its target, else 0."""
     if chosen.single:
         tasks.TOGETHER = 1
     with tempfile.TemporaryDirectory(dir=chosen.folder) as name:
@@ -39,12 +48,12 @@ def run(chosen: argparse.Namespace) -> int:
         if chosen.kills:
             for workers in chosen.workers:
                 done = killed(logs, expected, place, workers, chosen.kills, chosen.seed)
-                output().print(f"{workers} workers: {done} kills; all tables and sums are the same")
+                output().print(f"{workers} workers: {done} kills; tables and sums are identical")
             return 0
         task = Sines(here.tasks / chosen.files) if chosen.bare else torques()
         what = "NumPy" if chosen.bare else "torques"
         table = Table(
-            "", "wall time", "tasks", "all processes", "overhead", "of it idle",
+            "", "wall time", "tasks", "all processes", "overhead", "idle overhead",
             "increase over one process",
             title=f"{what}: time per state, {chosen.files} files of {chosen.states:,} states",
         )  # fmt: skip

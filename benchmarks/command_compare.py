@@ -1,4 +1,4 @@
-"""Time chasles, Pinocchio and MuJoCo in one run, answers checked."""
+"""Compare the speed of chasles, Pinocchio and MuJoCo in one run."""
 
 import argparse
 from dataclasses import replace
@@ -19,18 +19,18 @@ from benchmarks.targets import BATCH, DERIVATIVES, DYNAMICS
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the options of the command."""
     parser.add_argument("--robots", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--functions", nargs="+", choices=INPUTS, default=[*DYNAMICS, *DERIVATIVES])
     parser.add_argument("--mechanisms", nargs="*", choices=CLOSED, default=list(CLOSED))
-    parser.add_argument("--batch", type=count, help=f"states in a batch ({BATCH})")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the ratios there")
-    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    parser.add_argument("--batch", type=count, help=f"states per batch (default: {BATCH})")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results to this file")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="plot the ratios to this file")
+    parser.add_argument("--quick", action="store_true", help="short trial run with few rounds")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Compare, show, and write."""
+    """Run the comparison, print and write the results. Return 1 if a result is wrong, else 0."""
     effort = QUICK if chosen.quick else FULL
     if chosen.batch is not None:
         effort = replace(effort, batch=chosen.batch)
@@ -40,7 +40,7 @@ def run(chosen: argparse.Namespace) -> int:
         closed = closed_loops(chosen.mechanisms, effort, errors.print)
         alone = measure(effort, progress=errors.print)
     except WrongAnswer as error:
-        errors.print(f"wrong answer: {error}", markup=False)
+        errors.print(f"wrong result: {error}", markup=False)
         return 1
     whole = replace(result, rows=result.rows + closed)
     show(whole, alone, output())

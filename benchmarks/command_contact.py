@@ -1,4 +1,4 @@
-"""Steps with contact on one core, beside `mujoco.rollout` with one thread, on the same files."""
+"""Measure the speed of time steps with contact, and compare it with `mujoco.rollout`."""
 
 import argparse
 import tempfile
@@ -21,14 +21,20 @@ from benchmarks.routes import WrongAnswer
 from chasles.motion.drivers.stepping import Stepped
 
 DT, REPEATS = 0.002, 5
-"""The step (s), and the timed calls, of which the fastest counts."""
+"""Time step (s), and number of timed calls. The fastest call counts."""
 
 
 class Legged(NamedTuple):
-    """A file of example-robot-data with spheres as trunk and feet, which touch the ground alone.
+    """Robot of example-robot-data with spheres for trunk and feet, which touch only the ground.
 
-    radii: of feet and trunk (m). posture: by parts of joint names (rad). gains: stiffness
-    (N m/rad) and damping (N m s/rad) of its joints, where it stands.
+    Attributes
+    ----------
+    radii : tuple
+        Radii (m) of the feet and of the trunk.
+    posture : dict
+        Joint angles (rad), by parts of joint names.
+    gains : tuple
+        Stiffness (N m/rad) and damping (N m s/rad) of the joints of a standing robot.
     """
 
     file: str
@@ -52,14 +58,28 @@ FEET = {
 }  # fmt: skip
 
 ASSETS = ("humanoid", "ant")
-"""Files of gymnasium, with all their contacts."""
+"""Robot files of gymnasium. All contacts of these files are used."""
 
 
 class Measured(NamedTuple):
-    """Microseconds a step of both, contacts, iterations of both, residual and steps unsolved.
+    """Measurements of one robot in one scene.
 
-    single: difference of velocities after one step in float32, relative to the largest velocity of
-    the state or to that of a fall in one step; 95 % of the states differ less.
+    Attributes
+    ----------
+    ours, theirs : float
+        Processor time (us) per step, of chasles and of MuJoCo.
+    contacts : float
+        Mean number of contacts, in MuJoCo.
+    iterations : tuple
+        Mean number of solver iterations per step, of chasles and of MuJoCo.
+    residual : float
+        Largest residual of a step.
+    unsolved : float
+        Fraction of steps that did not converge.
+    single : float
+        Error of the velocities after one step in float32, which 95 % of the states do not exceed.
+        The error is relative to the largest velocity of the state or to the change of velocity in
+        free fall during one step, whichever is larger.
     """
 
     ours: float
@@ -72,17 +92,17 @@ class Measured(NamedTuple):
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--states", type=count, default=256, help="Default: 256.")
-    parser.add_argument("--steps", type=count, default=100, help="Default: 100.")
+    parser.add_argument("--states", type=count, default=256, help="Number of states; default: 256.")
+    parser.add_argument("--steps", type=count, default=100, help="Number of steps; default: 100.")
     parser.add_argument(
         "--robots", nargs="+", choices=(*FEET, *ASSETS), default=["solo12", "go2", "humanoid"]
     )
 
 
 def file_of(name: str, folder: Path, *, stands: bool) -> Path:
-    """Write an MJCF file of the robot on a plane, which both sides read.
+    """Return the path of an MJCF file of the robot on a plane, for both libraries.
 
-    stands: joints of legged robots have springs and dampers, which hold their posture.
+    If `stands`, the joints of legged robots have springs and dampers that hold the posture.
     """
     if name in ASSETS:
         return Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
@@ -113,12 +133,12 @@ def file_of(name: str, folder: Path, *, stands: bool) -> Path:
 
 
 def _angle(row: Legged, joint: str) -> float:
-    """Return the angle of a joint in the posture."""
+    """Return the angle (rad) of a joint in the posture."""
     return next((value for part, value in row.posture.items() if part in joint), 0.0)
 
 
 def _height(robot: Any, name: str) -> np.ndarray:
-    """A posture just above the ground."""
+    """Return the initial configuration. The feet of legged robots touch the ground."""
     q = robot.neutral()
     if name in FEET:
         row = FEET[name]
@@ -130,11 +150,11 @@ def _height(robot: Any, name: str) -> np.ndarray:
 
 
 def measure(path: Path, name: str, scene: str, states: int, steps: int) -> Measured:
-    """Both sides from the same states, with the same joint torques."""
+    """Time both libraries from the same initial states, with the same joint torques."""
     robot, rng = chasles.load(path), np.random.default_rng(0)
     q, qd = np.tile(_height(robot, name), (states, 1)), 0.1 * rng.normal(size=(states, robot.nv))
     plan: dict[str, Any] = {"dt": DT, "contacts": "file", "threads": 1}
-    if scene != "random":  # come to rest
+    if scene != "random":  # let the robots come to rest
         run = robot.simulate(q, qd, steps=750, every=750, **plan)
         q, qd = run.q[:, -1], run.qd[:, -1]
     tau = np.zeros((states, robot.nv))
@@ -166,7 +186,7 @@ def measure(path: Path, name: str, scene: str, states: int, steps: int) -> Measu
             touching.append(data.ncon)
             iterations.append(data.solver_niter.sum())
     if not np.isfinite(run.qd).all():
-        raise WrongAnswer(f"{name}: states are not finite")
+        raise WrongAnswer(f"{name}: velocities are not finite")
     each = 1e6 / (states * steps)
     return Measured(
         each * min(times[0]), each * min(times[1]), float(np.mean(touching)),
@@ -176,7 +196,7 @@ def measure(path: Path, name: str, scene: str, states: int, steps: int) -> Measu
 
 
 def single(robot: Any, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> float:
-    """Return how much a step in float32 differs from one in float64 (see `Measured`)."""
+    """Return the error of a step in float32 (see `Measured`)."""
     steps = (x for x in robot.mechanism.kept.values() if isinstance(x, Stepped))
     step = next(x for x in steps if x.control is None)
     found = []
@@ -192,11 +212,20 @@ def single(robot: Any, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> float:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    title = f"steps of {DT * 1e3:g} ms on one core; targets: 15 times for Solo12, 8 for others"
-    heads = ("robot", "scene", "us", "MuJoCo", "ratio", "contacts", "iterations", "MuJoCo's")
+    title = f"time per step of {DT * 1e3:g} ms, one core; target ratios: Solo12 15, others 8"
+    heads = (
+        "robot",
+        "scene",
+        "us",
+        "MuJoCo us",
+        "ratio",
+        "contacts",
+        "iterations",
+        "MuJoCo iterations",
+    )
     table = Table(*heads, "residual", "unsolved", "float32", title=title)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pairs of own shapes that do not touch
+        warnings.simplefilter("ignore")  # unsupported pairs of shapes
         for name in chosen.robots:
             for scene in ("standing", "random", "fallen") if name in FEET else ("random", "fallen"):
                 path = file_of(name, Path(folder), stands=scene != "fallen")

@@ -1,6 +1,6 @@
-"""Read every robot file of installed packages and compare it with the reference reader's robot.
+"""Read all robot files of installed packages, and compare the robots with reference readers.
 
-The reference is Pinocchio for URDF and xacro, MuJoCo for MJCF, Drake for SDF.
+The reference readers are Pinocchio for URDF and xacro, MuJoCo for MJCF, and Drake for SDF.
 """
 
 import argparse
@@ -26,29 +26,29 @@ COLUMNS: dict[str, Callable[[Outcome], bool]] = {
     "crash or hang": lambda x: bool(x.ended) and x.known,
     "read only by chasles": lambda x: not x.known and x.read,
 }
-"""What is counted."""
+"""Columns of the tables of counts: title, and condition for counting a file."""
 
 BEGIN, END = "<!-- corpus -->\n", "<!-- end -->\n"
-"""Between these lines of a page stand the tables."""
+"""Lines of a page between which the tables are written."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    site = "folders of installed packages; those of this Python by default"
+    """Add the options of the command."""
+    site = "folders of installed packages (default: those of this Python)"
     parser.add_argument("--site", nargs="+", default=sys.path, metavar="FOLDER", help=site)
-    folders = "folders of robot files, instead of installed packages"
+    folders = "folders of robot files to read instead of installed packages"
     parser.add_argument("--folders", nargs="+", default=[], type=Path, help=folders)
     parser.add_argument("--formats", nargs="+", choices=FORMATS, default=FORMATS)
-    parser.add_argument("--packages", nargs="+", help="some packages only")
-    parser.add_argument("--page", type=Path, help="page to write the tables into")
-    again = "page whose files that differ are tried again, and which is corrected"
+    parser.add_argument("--packages", nargs="+", help="names of packages to read (default: all)")
+    parser.add_argument("--page", type=Path, help="page in which the tables are replaced")
+    again = "page to update: only files listed there as different are read again"
     parser.add_argument("--again", type=Path, metavar="PAGE", help=again)
-    record = "file of outcomes, a line each in JSON; what it has is not tried again"
+    record = "file of outcomes in JSON lines; files that it contains are not read again"
     parser.add_argument("--record", type=Path, help=record)
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Try all files; 1 where one differs without an explanation, crashes or hangs."""
+    """Read all files. Return 1 if one crashes or hangs, or differs without explanation, else 0."""
     within = [case for folder in chosen.folders for case in in_folder(folder)]
     cases = within or list(in_packages(chosen.site))
     wanted = [
@@ -75,7 +75,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def tried(cases: Sequence[Case], record: Path | None) -> Iterator[Outcome]:
-    """The outcome of each file, in order."""
+    """Yield the outcome of each file, in order."""
     known, reader, told = recorded(record), Reader(), Console(stderr=True)
     try:
         for k, case in enumerate(cases, start=1):
@@ -92,7 +92,7 @@ def tried(cases: Sequence[Case], record: Path | None) -> Iterator[Outcome]:
 
 
 def recorded(record: Path | None) -> dict[Path, dict[str, object]]:
-    """Outcomes of an earlier run, by path."""
+    """Return the outcomes of an earlier run, by path."""
     if record is None or not record.exists():
         return {}
     rows = map(json.loads, record.read_text("utf-8").splitlines())
@@ -100,12 +100,12 @@ def recorded(record: Path | None) -> dict[Path, dict[str, object]]:
 
 
 def _row(case: Case) -> str:
-    """How the row of a file that differs begins."""
+    """Return the start of the table row of a file that differs."""
     return f"| {case.package}: {case.path.name} |"
 
 
 def corrected(page: str, outcomes: Sequence[Outcome]) -> str:
-    """A page without the rows of files that agree now, counted where they belong."""
+    """Remove the rows of files that now agree from a page, and correct its counts."""
     lines, places = page.splitlines(keepends=True), [*COLUMNS]
     differs = {_row(x.case) for x in outcomes if x.known and not x.agrees}
     agrees = {_row(x.case): x.case for x in outcomes if x.agrees and _row(x.case) not in differs}
@@ -124,7 +124,7 @@ def corrected(page: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Tables of counts, by format and by package, of refusals and of differences."""
+    """Yield the lines of all tables: counts by format and package, refusals, and differences."""
     yield from _counted("format", outcomes, lambda x: x.case.format)
     yield ""
     by_package = _counted("package", outcomes, lambda x: f"{x.case.package} | {x.case.format}")
@@ -156,14 +156,14 @@ def _counted(
 
 
 def _refusals(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Codes of files that the reference reads and that are refused here."""
+    """Count the files that only the reference reads, by format and error code."""
     refused = (x for x in outcomes if x.known and "refused" in x.found)
     codes = Counter(f"{x.case.format} {x.found['refused']}" for x in refused)
     return {code: str(count) for code, count in sorted(codes.items())}
 
 
 def _differences(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Files that differ, by package and name."""
+    """Return the explanation of each file that differs, by package and name."""
     unlike = [x for x in outcomes if x.known and x.read and not x.agrees]
     return {
         f"{x.case.package}: {x.case.path.name}": x.explanation or f"nothing: {x.found['first']}"

@@ -1,4 +1,4 @@
-"""Distances of a robot from itself by spheres around its links: postures a second on one core."""
+"""Time self-collision distances of a robot with a sphere model, on one core."""
 
 import argparse
 import time
@@ -16,19 +16,21 @@ from chasles.contact import Sphere
 from chasles.distances import Scene
 
 SAMPLE = 20
-"""Postures whose distances are computed sphere by sphere."""
+"""Number of postures whose distances are checked against a direct computation."""
 
 REPEATS = 5
-"""Timed calls, of which the fastest counts."""
+"""Number of timed calls. The fastest call counts."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--postures", type=count, default=100_000, help="Default: 100,000.")
+    parser.add_argument(
+        "--postures", type=count, default=100_000, help="Number of postures; default: 100,000."
+    )
     parser.add_argument("--robots", nargs="+", choices=CASES, default=["panda"])
 
 
 def by_hand(robot: chasles.Robot, scene: Scene, spheres: list[Sphere], q: np.ndarray) -> np.ndarray:
-    """The distance of each pair of links, from the centres of all their spheres."""
+    """Return the distance (m) for each pair of links, computed from the centers of all spheres."""
     places: dict[str, list[tuple[np.ndarray, float]]] = {}
     for sphere in spheres:
         T = robot.forward_kinematics(q, frame=sphere.frame)
@@ -43,17 +45,17 @@ def by_hand(robot: chasles.Robot, scene: Scene, spheres: list[Sphere], q: np.nda
 
 
 def measure(name: str, postures: int) -> tuple[int, int, float, float]:
-    """Spheres, pairs of links, and seconds a posture: of a whole call, and of its program."""
+    """Return the numbers of spheres and pairs, and times (s) per posture: call, program alone."""
     robot = chasles_robot(CASES[name])
     spheres = list(robot.enclosing_shapes())
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pairs that are never apart
+        warnings.simplefilter("ignore")  # pairs of links that always overlap
         scene = Scene(robot, shapes=spheres)
     q = robot.random(np.random.default_rng(0), size=postures)
     found = scene(q, threads=1).distance
     for k in range(min(SAMPLE, postures)):
         if np.abs(found[k] - by_hand(robot, scene, spheres, q[k])).max() > 1e-9:
-            raise WrongAnswer(f"{name}: distances differ from those of the centres")
+            raise WrongAnswer(f"{name}: distances differ from those computed with sphere centers")
     whole, alone, out = [], [], np.empty((postures, len(scene.pairs)))
     for _ in range(REPEATS):
         start = time.thread_time()
@@ -66,7 +68,7 @@ def measure(name: str, postures: int) -> tuple[int, int, float, float]:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    title = f"postures a second on one core; target: {DISTANCES:,.0f} of the Panda"
+    title = f"postures per second on one core; target for the Panda: {DISTANCES:,.0f}"
     table = Table("robot", "spheres", "pairs of links", "calls", "program alone", title=title)
     for name in chosen.robots:
         spheres, pairs, *times = measure(name, chosen.postures)

@@ -1,4 +1,4 @@
-"""Time kernels on a GPU beside what its memory and arithmetic allow, answers checked."""
+"""Time GPU kernels, and compare them with the limits of the GPU's memory and arithmetic."""
 
 import argparse
 from pathlib import Path
@@ -13,20 +13,25 @@ from benchmarks.states import INPUTS
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the options of the command."""
     parser.add_argument("--robots", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--functions", nargs="+", choices=INPUTS, default=list(gpu.FUNCTIONS))
     parser.add_argument("--dtypes", nargs="+", choices=gpu.DTYPES, default=list(gpu.DTYPES))
     parser.add_argument("--counts", nargs="+", type=count, default=list(gpu.COUNTS))
-    parser.add_argument("--peers", action="store_true", help="PyTorch and MuJoCo MJX, and no more")
     parser.add_argument(
-        "--rollouts", nargs="*", choices=gpu_rollouts.ROLLOUTS, help="rollouts (all), and no more"
+        "--peers", action="store_true", help="time only the comparison with PyTorch and MJX"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
+    parser.add_argument(
+        "--rollouts",
+        nargs="*",
+        choices=gpu_rollouts.ROLLOUTS,
+        help="time only rollouts (default: all)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all results to this file")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Measure, show, and write."""
+    """Run the benchmark, print the results and write them. Return 1 after an error, else 0."""
     errors = Console(stderr=True)
     try:
         if chosen.peers:

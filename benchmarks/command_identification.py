@@ -1,4 +1,4 @@
-"""Identification of simulated robots beside the truth, and normal equations beside Pinocchio."""
+"""Measure the accuracy of identification for simulated robots, or speed with `--speed`."""
 
 import argparse
 
@@ -12,14 +12,18 @@ from benchmarks.targets import IDENTIFICATION, NORMAL_EQUATIONS
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robots", nargs="+", choices=ROBOTS, default=list(ROBOTS))
-    parser.add_argument("--speed", action="store_true", help="Time normal equations instead.")
-    parser.add_argument("--states", type=count, default=200_000, help="States timed; 200,000.")
-    parser.add_argument("--samples", type=count, default=2000, help="Default: 2000.")
+    parser.add_argument("--speed", action="store_true", help="Time the normal equations instead.")
+    parser.add_argument(
+        "--states", type=count, default=200_000, help="States to time; default: 200,000."
+    )
+    parser.add_argument(
+        "--samples", type=count, default=2000, help="Number of samples; default: 2000."
+    )
     parser.add_argument("--draws", type=count, default=5, help="Draws of the noise; default: 5.")
 
 
 def met(found: Accuracy) -> bool:
-    """Return True if all targets are met."""
+    """Return True if all accuracy targets are met."""
     return (
         found.inside >= IDENTIFICATION["inside"]
         and found.error <= IDENTIFICATION["error"]
@@ -30,10 +34,10 @@ def met(found: Accuracy) -> bool:
 
 
 def speed(states: int) -> int:
-    """Print the throughput of normal equations."""
+    """Print the throughput of the normal equations. Return 0."""
     table = Table(
-        "robot", "chasles", "NumPy over Pinocchio's regressor", "ratio",
-        title=f"normal equations, states a second on one core; target: {NORMAL_EQUATIONS:g} times",
+        "robot", "chasles", "NumPy with Pinocchio's regressor", "ratio",
+        title=f"normal equations, states/s on one core; target ratio: {NORMAL_EQUATIONS:g}",
     )  # fmt: skip
     for name in ("panda", "ur5"):
         found = measure_speed(name, states)
@@ -44,7 +48,7 @@ def speed(states: int) -> int:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print the table; 1 if a target of accuracy is missed."""
+    """Print the table. Return 1 if an accuracy target is missed, else 0."""
     if chosen.speed:
         return speed(chosen.states)
     table = Table(

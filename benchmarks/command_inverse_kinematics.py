@@ -1,4 +1,4 @@
-"""Solve random poses with inverse kinematics, beside the Robotics Toolbox and pink."""
+"""Time inverse kinematics for random poses, and compare it with other libraries."""
 
 import argparse
 
@@ -7,27 +7,32 @@ from benchmarks.reaching import arms, beyond, humanoid, loops, on_gpu
 
 PARTS = ("arms", "unreachable", "loops", "humanoid")
 GPU = "gpu"
-"""The part that needs a GPU, and runs where it is asked for."""
+"""Part that requires a GPU. It runs only if requested."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parts", nargs="+", choices=(*PARTS, GPU), default=list(PARTS))
-    parser.add_argument("--poses", type=count, default=100_000, help="Poses. Default: 100,000.")
+    parser.add_argument(
+        "--poses", type=count, default=100_000, help="Number of poses; default: 100,000."
+    )
     parser.add_argument("--robots", nargs="+", choices=arms.ARMS, default=list(arms.ARMS))
     parser.add_argument(
-        "--peer-poses", type=count, default=500, help="Poses for the toolbox. Default: 500."
+        "--peer-poses",
+        type=count,
+        default=500,
+        help="Poses for the Robotics Toolbox; default: 500.",
     )
     parser.add_argument(
-        "--sample", type=count, default=100, help="Unreachable poses for SciPy. Default: 100."
+        "--sample", type=count, default=100, help="Unreachable poses for SciPy; default: 100."
     )
     parser.add_argument(
         "--gpu-poses",
         nargs="+",
         type=count,
         default=[2**22, 2**24],
-        help="Poses on a GPU, one row each. Default: 4 M and 16 M.",
+        help="Numbers of poses on a GPU; default: 2^22 and 2^24.",
     )
-    parser.add_argument("--starts", type=count, default=30, help="Starts of SciPy. Default: 30.")
+    parser.add_argument("--starts", type=count, default=30, help="Starts of SciPy; default: 30.")
 
 
 def run(chosen: argparse.Namespace) -> int:

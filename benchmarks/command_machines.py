@@ -1,6 +1,6 @@
-"""Compare accelerations of MJCF models with MuJoCo's: springs, tendons, actuators and damping on.
+"""Compare accelerations of MJCF models with MuJoCo, including springs, tendons and actuators.
 
-Contacts, limits, dry friction and equalities are off.
+Damping is included too. Contacts, limits, dry friction and equality constraints are disabled.
 """
 
 import argparse
@@ -12,21 +12,21 @@ from benchmarks.machines import Compared, compared
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    site = "folders of installed packages; those of this Python by default"
+    """Add the options of the command."""
+    site = "folders of installed packages (default: those of this Python)"
     parser.add_argument("--site", nargs="+", default=sys.path, metavar="FOLDER", help=site)
-    parser.add_argument("--packages", nargs="+", help="some packages only")
+    parser.add_argument("--packages", nargs="+", help="names of packages to read (default: all)")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Try all models that MuJoCo compiles; 1 where one differs without a warning."""
+    """Compare all models that MuJoCo can compile. Return 1 if one differs without a warning."""
     counts: Counter[str] = Counter()
     for case in in_packages(chosen.site):
         if case.format != "MJCF" or case.package not in (chosen.packages or [case.package]):
             continue
         try:
             found = compared(case.path)
-        except ValueError:  # MuJoCo does not compile it
+        except ValueError:  # MuJoCo cannot compile the file
             continue
         counts[_word(found)] += 1
         if not found.agrees or found.unsupported:

@@ -1,4 +1,4 @@
-"""Time rollouts beside MuJoCo's, on one core, answers checked before and after."""
+"""Time rollouts on one core, and compare them with MuJoCo."""
 
 import argparse
 
@@ -13,13 +13,13 @@ from benchmarks.timing import Rounds
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--batch", type=count, default=BATCH, help="robots in a batch")
-    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    """Add the options of the command."""
+    parser.add_argument("--batch", type=count, default=BATCH, help="robots per batch")
+    parser.add_argument("--quick", action="store_true", help="short trial run with few rounds")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the benchmark and print the results. Return 1 if a result is wrong, else 0."""
     errors = Console(stderr=True)
     rounds = Rounds(2, 2) if chosen.quick else Rounds(4, 12, quiet=3)
     try:
@@ -27,7 +27,7 @@ def run(chosen: argparse.Namespace) -> int:
     except WrongAnswer as error:
         errors.print(f"error: {error}", markup=False)
         return 1
-    table = Table("motion", "robots", "steps/s", "here", "MuJoCo", "ratio", "goal")
+    table = Table("motion", "robots", "steps/s", "chasles", "MuJoCo", "ratio", "target")
     for motion in found:
         here, there = (f"{1e6 * t:.2f} us" for t in (motion.here, motion.there))
         goal = MOTIONS.get(motion.name)
@@ -41,5 +41,5 @@ def run(chosen: argparse.Namespace) -> int:
             "" if goal is None else f"{goal:g}",
         )
     output().print(table)
-    output().print("Processor time for a second of one robot's motion, from Python, one thread.")
+    output().print("Times are processor times per simulated second of one robot, on one thread.")
     return 0

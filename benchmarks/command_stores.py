@@ -1,4 +1,4 @@
-"""Time batches of mass matrices beside how fast memory is filled, and beside Pinocchio."""
+"""Time batches of mass matrices, and compare them with filling memory and with Pinocchio."""
 
 import argparse
 import ctypes
@@ -40,12 +40,12 @@ end:
 }}
 !0 = !{{i32 1}}
 """
-"""Fills memory in order, through the cache or past it."""
+"""Fills consecutive memory, through the cache or bypassing it, in LLVM IR."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds for a state: to fill the memory of its matrix, and to compute it."""
+    """Time (s) per state to fill the memory of the mass matrix, and to compute the matrix."""
 
     robot: str
     batch: int
@@ -57,14 +57,14 @@ class Row:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the options of the command."""
     parser.add_argument("--robots", nargs="+", choices=CASES, default=["talos"])
     parser.add_argument("--batches", nargs="+", type=count, default=[1000, 10_000, 100_000])
-    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
+    parser.add_argument("--quick", action="store_true", help="short trial run with few rounds")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Measure and show."""
+    """Run the benchmark and print the results. Return 1 if a result is wrong, else 0."""
     errors, rows = Console(stderr=True), []
     rounds = Rounds(1, 1) if chosen.quick else Rounds(5, 12)
     try:
@@ -73,14 +73,14 @@ def run(chosen: argparse.Namespace) -> int:
                 errors.print(f"{robot}, {batch} states")
                 rows.append(measured(robot, batch, rounds))
     except WrongAnswer as error:
-        errors.print(f"wrong answer: {error}", markup=False)
+        errors.print(f"wrong result: {error}", markup=False)
         return 1
     show(rows)
     return 0
 
 
 def measured(name: str, batch: int, rounds: Rounds) -> Row:
-    """One robot; matrices are compared with those of single states and of Pinocchio."""
+    """Measure one robot. Matrices are compared with those of single states and of Pinocchio."""
     case = CASES[name]
     robot, model = chasles_robot(case, snap=False), pinocchio_model(case)
     n = robot.nv
@@ -111,14 +111,14 @@ def measured(name: str, batch: int, rounds: Rounds) -> Row:
 
 
 def check(found: Array, expected: Array, allowed: float) -> None:
-    """Raise if a matrix is not the one expected."""
+    """Raise WrongAnswer if a matrix differs from the expected one."""
     error = relative_error(found.ravel()[None], expected.ravel()[None])
     if not error <= allowed:
         raise WrongAnswer(f"mass matrix: relative error {error:.1e}, allowed {allowed:.1e}")
 
 
 def fills() -> list[Callable[[int, int], None]]:
-    """Functions that fill so many lines at an address, through the cache and past it."""
+    """Return functions that fill cache lines from an address, through the cache or bypassing it."""
     found: list[Callable[[int, int], None]] = []
     for how in ("", ", !nontemporal !0"):
         library = load(assemble(FILL.format(how=how), Machine.host()), {}, ["fill"])
@@ -130,14 +130,14 @@ def fills() -> list[Callable[[int, int], None]]:
 
 
 def aligned(size: int) -> Array:
-    """Memory for so many numbers, from a multiple of 64 bytes on."""
+    """Return an array of the given size, aligned to 64 bytes."""
     memory = np.zeros(size + 8)
     start = (-memory.ctypes.data // 8) % 8
     return memory[start : start + size]
 
 
 def show(rows: Sequence[Row]) -> None:
-    """A line a batch."""
+    """Print a table with one row per batch."""
     columns = ("fill ns", "GB/s", "mass matrix ns", "share", "packed ns", "Pinocchio ns", "ratio")
     table = Table("robot", "states", *columns)
     for row in rows:
@@ -153,4 +153,4 @@ def show(rows: Sequence[Row]) -> None:
             f"{row.peer / row.whole:.1f}",
         )
     output().print(table)
-    output().print(f"Processor time on one thread; wanted: a share of {STORES:g} in large batches.")
+    output().print(f"Processor time on one thread. Target: share of {STORES:g} for large batches.")

@@ -1,4 +1,4 @@
-"""Time-optimal paths beside TOPP-RA, and S-curves beside Ruckig, on the same limits."""
+"""Compare time-optimal paths with TOPP-RA, and S-curves with Ruckig, for the same limits."""
 
 import argparse
 import logging
@@ -19,24 +19,30 @@ from benchmarks.targets import TRAJECTORIES
 ROBOTS = ("panda", "ur5", "puma560", "kinova_j2s6s200", "talos_arm", "iiwa14")
 
 SHARES = {"ur5": 0.4, "talos_arm": 2.0}
-"""Share of a robot's torque limits that is given, 0.5 for others, so that they bind. The limits of
-the file are too small to hold the Talos arm in these postures."""
+"""Factors for the robots' torque limits; 0.5 for other robots.
+
+The factors are chosen so that torque limits become active. The Talos arm has a factor of 2, because
+the limits of its file are too small to hold the arm in these postures.
+"""
 
 EFFORTS = {"iiwa14": (320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0)}
-"""Torque limits (N m) of robots whose file has none."""
+"""Torque limits (N m) of robots whose file does not specify them."""
 
 ALIKE = 0.02
-"""By so much durations on one grid may differ: limits hold between our grid points too."""
+"""Tolerance for the relative difference of durations on the same grid. chasles also enforces the
+limits between grid points, so durations differ slightly."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robots", nargs="+", choices=ROBOTS, default=list(ROBOTS))
     parser.add_argument("--grids", nargs="+", type=count, default=[100, 1000])
-    parser.add_argument("--repeat", type=count, default=20, help="Runs of each; the best counts.")
+    parser.add_argument(
+        "--repeat", type=count, default=20, help="Runs of each; the fastest counts."
+    )
 
 
 def best(repeat: int, *runs: Callable[[], Any]) -> list[float]:
-    """The least processor time of each, run in turn."""
+    """Return the minimum processor time (s) of each function; the functions run alternately."""
     least = [float("inf")] * len(runs)
     for _ in range(repeat):
         for k, run in enumerate(runs):
@@ -47,7 +53,7 @@ def best(repeat: int, *runs: Callable[[], Any]) -> list[float]:
 
 
 def case(name: str) -> tuple[chasles.Robot, np.ndarray, dict[str, np.ndarray]]:
-    """A robot, five postures and limits, of which all kinds bind somewhere."""
+    """Return a robot, five configurations, and limits; limits of all kinds become active."""
     robot = ARMS[name][0]()
     q = 0.4 * robot.random(np.random.default_rng(5), size=5)
     if name == "panda":
@@ -63,7 +69,7 @@ def case(name: str) -> tuple[chasles.Robot, np.ndarray, dict[str, np.ndarray]]:
 def toppra_run(
     robot: chasles.Robot, q: np.ndarray, limits: dict[str, np.ndarray], grid: np.ndarray
 ) -> Callable[[], Any] | None:
-    """TOPP-RA with Seidel's solver, from constraints to the trajectory; None if not installed."""
+    """Return a function that runs TOPP-RA with Seidel's solver, or None if not installed."""
     try:
         import toppra
         from toppra import algorithm, constraint
@@ -90,7 +96,7 @@ def toppra_run(
 
 
 def excess(robot: chasles.Robot, move: Any, limits: dict[str, np.ndarray]) -> float:
-    """How far torques exceed their limits on a grid a hundred times finer, in N m."""
+    """Return by how much (N m) torques exceed their limits on a grid a hundred times as fine."""
     t = move.breaks
     fine = (t[:-1, None] + np.diff(t)[:, None] * np.linspace(0.0, 1.0, 100, endpoint=False)).ravel()
     return float(np.max(np.abs(robot.inverse_dynamics(*move(fine))) - limits["effort"]))
@@ -110,7 +116,7 @@ def optimal(chosen: argparse.Namespace, table: Table) -> None:
                 raise WrongAnswer(f"{name}: torques exceed their limits")
             theirs = peer() if peer is not None else None
             if theirs is not None and abs(move.duration / theirs.duration - 1.0) > ALIKE:
-                raise WrongAnswer(f"{name}: {move.duration} s, TOPP-RA {theirs.duration} s")
+                raise WrongAnswer(f"{name}: {move.duration} s, but TOPP-RA {theirs.duration} s")
             times = best(chosen.repeat, ours, *([peer] if peer is not None else []))
             row = [f"{move.duration:.4f}", f"{1e3 * times[0]:.2f}"]
             rest = ["-"] * 3
@@ -121,7 +127,7 @@ def optimal(chosen: argparse.Namespace, table: Table) -> None:
 
 
 def ruckig_duration(q: np.ndarray, limits: np.ndarray) -> Callable[[], float] | None:
-    """The duration by Ruckig; None if it is not installed."""
+    """Return a function that computes the duration with Ruckig, or None if not installed."""
     try:
         import ruckig
     except ImportError:
@@ -142,7 +148,7 @@ def ruckig_duration(q: np.ndarray, limits: np.ndarray) -> Callable[[], float] | 
 
 
 def profiles(chosen: argparse.Namespace) -> Table:
-    table = Table("S-curve, joints", "s", "ms", "Ruckig s", "ms")
+    table = Table("S-curve, joints", "duration s", "time ms", "Ruckig duration s", "time ms")
     rng = np.random.default_rng(1)
     names = ("velocity", "acceleration", "jerk")
     for n in (1, 7):
@@ -153,7 +159,7 @@ def profiles(chosen: argparse.Namespace) -> Table:
 
         duration, peer = ours().duration, ruckig_duration(q, limits)
         if peer is not None and abs(peer() / duration - 1.0) > 1e-8:
-            raise WrongAnswer(f"S-curve: {duration} s, Ruckig {peer()} s")
+            raise WrongAnswer(f"S-curve: {duration} s, but Ruckig {peer()} s")
         times = best(chosen.repeat, ours, *([peer] if peer is not None else []))
         rest = ["-", "-"] if peer is None else [f"{peer():.6f}", f"{1e3 * times[1]:.3f}"]
         table.add_row(str(n), f"{duration:.6f}", f"{1e3 * times[0]:.3f}", *rest)
@@ -161,8 +167,8 @@ def profiles(chosen: argparse.Namespace) -> Table:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    title = f"time-optimal paths, processor time; target: {TRAJECTORIES:g} times TOPP-RA"
-    table = Table("robot", "grid", "s", "ms", "TOPP-RA s", "ms", "ratio", title=title)
+    title = f"time-optimal paths, processor time; target ratio: {TRAJECTORIES:g}"
+    table = Table("robot", "grid", "s", "CPU ms", "TOPP-RA s", "CPU ms", "ratio", title=title)
     optimal(chosen, table)
     output().print(table)
     output().print(profiles(chosen))

@@ -1,4 +1,4 @@
-"""Time `chasles verify` on every built-in robot and on real ones; its answers are the check."""
+"""Run and time `chasles verify` for all built-in robots and for robots of a package."""
 
 import argparse
 import json
@@ -25,7 +25,7 @@ SIZES = {
     "general_tree": ":7,2",
     "random_tree": ":9,14",
 }
-"""Arguments of the built-in robots that need some."""
+"""Arguments of the built-in robots that require arguments."""
 
 REAL = (
     "ur5_robot",
@@ -40,12 +40,12 @@ REAL = (
     "bolt --floating",
     "talos_reduced --floating",
 )
-"""Robots of the package example-robot-data: arms, a hand, and legged ones that float."""
+"""Robots of the package example-robot-data: arms, a hand, and legged robots."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One robot: what `verify` said, and the seconds it took."""
+    """Results of `verify` for a robot, and its wall and processor time (s)."""
 
     robot: str
     freedoms: int
@@ -55,34 +55,36 @@ class Row:
 
     @property
     def wrong(self) -> int:
-        """How many comparisons differ."""
+        """Number of comparisons that failed."""
         return sum(not result["ok"] for result in self.results)
 
     @property
     def unchecked(self) -> int:
-        """How many could not be made, since the robot leaves no digits."""
+        """Number of comparisons that were skipped, because the robot is too ill-conditioned."""
         return sum(not result["checked"] for result in self.results)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("--robots", nargs="+", help='some only, like "solo12 --floating"')
-    parser.add_argument("--full", action="store_true", help="with --full")
+    """Add the options of the command."""
+    parser.add_argument("--robots", nargs="+", help='robots, such as "solo12 --floating"')
+    parser.add_argument("--full", action="store_true", help="run chasles verify --full")
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Verify each robot and print the tables of docs/verify.md; 1 where something differs."""
+    """Verify all robots and print the tables of docs/verify.md. Return 1 if one fails, else 0."""
     built = [name + SIZES.get(name, "") for name in chasles.robots.ROBOTS]
     more = ["--full"] if chosen.full else []
     rows = []
-    _head("robot", "freedoms", "comparisons", "differ", "unchecked", "wall", "processor")
+    _head(
+        "robot", "degrees of freedom", "comparisons", "failed", "unchecked", "wall time", "CPU time"
+    )
     for robot in chosen.robots or (*built, *REAL):
         row = verified(robot, more)
         rows.append(row)
         seconds = f"{row.wall:.0f} s", f"{row.work:.0f} s"
         _line(robot, row.freedoms, len(row.results), row.wrong, row.unchecked, *seconds)
     print()
-    _head("check", "worst error", "tolerance", "of", "robot")
+    _head("check", "largest error", "tolerance", "function, method", "robot")
     for name, (result, robot) in worst(rows).items():
         what = f"{result['function']}, {result['method']}"
         _line(name, f"{result['error']:.0e}", f"{result['tolerance']:.0e}", what, robot)
@@ -90,7 +92,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def verified(robot: str, more: list[str]) -> Row:
-    """The command in a process of its own, with nothing compiled yet."""
+    """Run `chasles verify` in a new process with an empty cache."""
     words = robot.split()
     freedoms = find(words[0], Loading(floating="--floating" in words)).nv
     with tempfile.TemporaryDirectory() as empty:
@@ -104,7 +106,7 @@ def verified(robot: str, more: list[str]) -> Row:
         wall, work = time.perf_counter() - start, _work() - before
     found = json.loads(said.stdout)
     for result in found["results"]:
-        for number in ("error", "tolerance"):  # null is a number that is not finite
+        for number in ("error", "tolerance"):  # null stands for a value that is not finite
             result[number] = float("inf") if result[number] is None else result[number]
         if not result["ok"]:
             Console(stderr=True).print(robot, result, markup=False)
@@ -112,7 +114,7 @@ def verified(robot: str, more: list[str]) -> Row:
 
 
 def worst(rows: Iterable[Row]) -> dict[str, tuple[dict[str, Any], str]]:
-    """Of each check, the result nearest to its tolerance, and whose it is."""
+    """Return the result with the largest ratio of error to tolerance, and its robot, by check."""
     found: dict[str, tuple[dict[str, Any], str]] = {}
     for row in rows:
         for result in filter(operator.itemgetter("checked"), row.results):
@@ -136,6 +138,6 @@ def _line(*cells: object) -> None:
 
 
 def _work() -> float:
-    """Processor time of the processes that have ended, in s."""
+    """Return the processor time (s) of all child processes that have ended."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime

@@ -1,4 +1,4 @@
-"""The comparison: answers checked, routes timed in one run, answers checked again."""
+"""Compare libraries: all routes are timed in one run, and results are checked before and after."""
 
 import os
 import tempfile
@@ -25,17 +25,19 @@ from chasles.functions.programs import Derivative, runnable
 STAGED = row(USUAL).staged
 
 TOLERANCE = 1e-9
-"""Relative error allowed between libraries that read the same numbers."""
+"""Tolerance for the relative difference between libraries that use the same parameters."""
 
 SNAP_AMPLIFICATION = 100.0
-"""Relative change of a result allowed for each radian that `snap=True` moves an angle of the file.
-A turn by d moves a vector by d of its size; cancellation among terms, and M's inverse in forward
-dynamics, amplify that."""
+"""Tolerance for the relative change of a result, per radian by which `snap=True` changes angles.
+
+A rotation by d changes a vector by d times its length. Cancellation between terms amplifies this
+change, and so does the inverse mass matrix in forward dynamics.
+"""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to do: states in a batch, rounds of timing, compilations of each function."""
+    """Amount of work: states per batch, rounds of timing, and compilations of each function."""
 
     batch: int
     rounds: Rounds
@@ -48,7 +50,7 @@ QUICK = Effort(batch=64, rounds=Rounds(least=2, most=2), compilations=1)
 
 @dataclass(frozen=True)
 class Timed:
-    """One route's time for one state, in seconds, and its relative error against Pinocchio."""
+    """Time (s) per state of a route, and its relative error with respect to Pinocchio."""
 
     library: str
     label: str
@@ -61,10 +63,10 @@ class Timed:
 
 @dataclass(frozen=True)
 class Row:
-    """All routes of one function on one robot.
+    """Measurements of all routes for one function of one robot.
 
-    exact_error: chasles with `snap=False` against Pinocchio. tolerance: what the timed robot,
-    with `snap=True`, may differ by.
+    `exact_error` is the relative error of chasles with `snap=False` with respect to Pinocchio.
+    `tolerance` applies to the timed robot, which is loaded with `snap=True`.
     """
 
     robot: str
@@ -74,13 +76,13 @@ class Row:
     tolerance: float
 
     def times(self, library: str, whole: Sequence[bool] = (True, False)) -> list[Timed]:
-        """A library's routes, fastest first: those over whole batches, single calls or both."""
+        """Return the routes of a library, fastest first: batches, single calls, or both."""
         found = (r for r in self.routes if r.library == library and r.whole in whole)
         return sorted(found, key=lambda r: r.minimum)
 
     @property
     def speedup(self) -> "Speedup":
-        """Ratios against the fastest routes."""
+        """Speeds relative to the fastest routes of the other libraries."""
         batch = self.times("chasles", [True])[0]
         new, reused = (
             next(r for r in self.times("chasles", [False]) if r.label == label)
@@ -100,11 +102,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Speedup:
-    """How many times faster a batch of chasles is than the fastest route of another library.
+    """Speed of chasles relative to the fastest route of other libraries (ratio of times).
 
-    pinocchio_kept: than Pinocchio's fastest route that, like chasles, leaves all results in an
-    array. single_call: one call of chasles from Python against one of Pinocchio, into a new array;
-    single_call_reused: into the same one.
+    Attributes
+    ----------
+    pinocchio, mujoco : float
+        Speed of a batch relative to the fastest route of the library.
+    pinocchio_by_medians : float
+        Same ratio, computed from median times.
+    pinocchio_kept : float
+        Speed of a batch relative to the fastest route of Pinocchio that stores all results.
+    single_call, single_call_reused : float
+        Speed of single calls from Python relative to single calls of Pinocchio. The result is
+        returned in a new array, or written to an array that is reused.
     """
 
     pinocchio: float
@@ -117,10 +127,10 @@ class Speedup:
 
 @dataclass(frozen=True)
 class Compilation:
-    """Seconds to make one function of a new robot, the least of several.
+    """Minimum processor time (s) to obtain a compiled function of a new robot.
 
-    trace: to trace alone. total: to trace and compile, with nothing in the cache on disk, on all
-    cores together. cached: with the function there.
+    `trace` is the time for tracing. `total` is the time for tracing and compiling with an empty
+    disk cache, summed over all cores. `cached` is the time if the cache contains the function.
     """
 
     robot: str
@@ -132,7 +142,7 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Operations:
-    """Multiplications and additions of chasles' inverse dynamics and of Pinocchio's."""
+    """Multiplications and additions in the inverse dynamics of chasles and of Pinocchio."""
 
     robot: str
     chasles: int
@@ -141,7 +151,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything that was measured. notes: what could not be."""
+    """All measurements. `notes` lists what could not be measured."""
 
     effort: Effort
     rows: tuple[Row, ...]
@@ -156,7 +166,7 @@ def compare(
     effort: Effort,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
-    """Compare on all robots and functions. Raises WrongAnswer where a library disagrees."""
+    """Compare all robots and functions. Raise WrongAnswer if the results of a library differ."""
     with empty_cache():
         return _compare(robots, functions, effort, progress)
 
@@ -185,7 +195,7 @@ def _compare(
 
 
 class Bench:
-    """One robot in every library, and the states it is compared on."""
+    """Robot loaded into all libraries, with the states used for the comparison."""
 
     def __init__(self, name: str, effort: Effort) -> None:
         self.name, self.effort, self.case = name, effort, CASES[name]
@@ -200,12 +210,12 @@ class Bench:
             self.mujoco_model = mujoco_peer.model(self.case, self.robot)
         except ValueError as error:
             self.mujoco_model = None
-            self.notes.append(f"{self.case.title}: MuJoCo does not load it: {error}")
+            self.notes.append(f"{self.case.title}: MuJoCo cannot load this robot: {error}")
         else:
             self.mujoco = mujoco_peer.coordinates(self.robot, self.mujoco_model, self.states)
 
     def routes(self, function: str) -> list[Route]:
-        """Every route that computes a function."""
+        """Return all routes that compute a function."""
         made = chasles_routes(self.robot, function, self.states, _frame(self.case, function))
         theirs, _ = method_of(function)
         made += pinocchio_peer.routes(
@@ -216,7 +226,7 @@ class Bench:
         return made
 
     def row(self, function: str) -> Row:
-        """Check, time, check."""
+        """Time all routes of a function, and check the results before and after."""
         routes = self.routes(function)
         truth = next(r for r in routes if r.library == "Pinocchio").answers()
         method = compiled(self.exact, function, **_frame(self.case, function))
@@ -227,9 +237,10 @@ class Bench:
         return Row(self.name, function, timed, exact, self.tolerance)
 
     def compile(self, function: str) -> Compilation:
-        """Trace, compile, and load what was compiled, each for a robot that knows nothing yet.
+        """Time tracing, compiling, and loading from the cache, each for a newly loaded robot.
 
-        Derivatives, which may take a minute, once: the timed robot then finds them in the cache.
+        Derivatives, which may take a minute, are compiled only once. Their code stays in the cache
+        for the robot that is timed afterwards.
         """
         frame = _frame(self.case, function)
         derived = function in DERIVED or function == "linearize"
@@ -251,7 +262,7 @@ def checked(
     tolerance: float,
     effort: Effort,
 ) -> tuple[Timed, ...]:
-    """The times of all routes, whose answers were right before and after."""
+    """Return the times of all routes, after checking the results before and after timing."""
     for route in routes:
         route.run()
     _errors(title, function, routes, truth, tolerance)
@@ -263,7 +274,7 @@ def checked(
 def _errors(
     title: str, function: str, routes: Sequence[Route], truth: Array, tolerance: float
 ) -> list[float]:
-    """The error of every route, each within its tolerance."""
+    """Return the errors of all routes. Raise WrongAnswer if one exceeds its tolerance."""
     errors = []
     for route in routes:
         errors.append(relative_error(route.answers(), truth[: route.count]))
@@ -275,13 +286,13 @@ def _errors(
 def _require(title: str, what: str, error: float, allowed: float) -> None:
     if not error <= allowed:
         raise WrongAnswer(
-            f"{title}: {what}: relative error {error:.1e} against Pinocchio, allowed {allowed:.1e}"
+            f"{title}: {what}: relative error {error:.1e}, tolerance {allowed:.1e} (vs. Pinocchio)"
         )
 
 
 @contextmanager
 def empty_cache() -> Iterator[None]:
-    """Compiled functions are kept in a folder of their own, which is empty at first."""
+    """Use a temporary, initially empty folder as the cache of compiled functions."""
     before = os.environ.get("CHASLES_CACHE")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CHASLES_CACHE"] = folder
@@ -294,7 +305,7 @@ def empty_cache() -> Iterator[None]:
 
 
 def relative_error(answers: Array, truth: Array) -> float:
-    """The largest difference of a state's results, relative to the largest of them; worst state."""
+    """Return the largest error of any state, relative to the largest entry of its result."""
     entries = tuple(range(1, truth.ndim))
     difference = np.abs(answers - truth).max(axis=entries)
     return float((difference / np.abs(truth).max(axis=entries)).max())
@@ -317,16 +328,16 @@ def _frame(case: Case, function: str) -> dict[str, Any]:
 
 
 def _alone(run: Callable[[], object]) -> float:
-    """How long something takes in a process that has loaded no code yet.
+    """Return the processor time (s) of a run, after unloading all machine code.
 
-    The time of the processes that compile for it is included.
+    The times of child processes that compile code are included.
     """
     llvm.forget()
     return seconds(run, lambda: int(sum(os.times()[:4]) * 1e9))
 
 
 def _trace(robot: chasles.Robot, function: str, **options: Any) -> object:
-    """The program of a benchmark's function."""
+    """Trace the program for a function name of the benchmarks."""
     name = DERIVED.get(function)
     if name is None:
         name, method = method_of(function)

@@ -1,4 +1,4 @@
-"""What the commands share: where tables go, and counts as arguments."""
+"""Console output and argument types that the commands share."""
 
 import argparse
 import sys
@@ -6,17 +6,17 @@ import sys
 from rich.console import Console
 
 TABLE_WIDTH = 160
-"""Columns of the widest table, for output that is not a terminal."""
+"""Width (columns) of the widest table, used if the output is not a terminal."""
 
 
 def output() -> Console:
-    """The terminal, or a file with room for all columns."""
+    """Return a console for the terminal, or one that is wide enough for all tables."""
     return Console() if sys.stdout.isatty() else Console(width=TABLE_WIDTH)
 
 
 def count(text: str) -> int:
-    """A number of states."""
+    """Convert a command-line argument to a positive integer."""
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError("a batch has at least one state")
+        raise argparse.ArgumentTypeError("must be a positive integer")
     return value

@@ -1,4 +1,4 @@
-"""Robot files of installed packages and of folders, each read here and by the reference reader."""
+"""Read robot files of packages and folders with chasles and with the reference readers."""
 
 import importlib.metadata
 import json
@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 SUFFIXES = {".urdf": "URDF", ".xacro": "xacro", ".xml": "MJCF", ".mjcf": "MJCF", ".sdf": "SDF"}
 
 SECONDS = 120.0
-"""Time that a file may take in each stage."""
+"""Maximum time (s) per stage for a file."""
 
 START = 65_536
-"""Bytes of an .xml file among which is its first tag."""
+"""Number of bytes at the start of an .xml file that are searched for its first tag."""
 
 
 class Case(NamedTuple):
-    """A robot file, and the package or folder that it came with."""
+    """Robot file, and the package or folder that contains it."""
 
     package: str
     format: str
@@ -30,14 +30,14 @@ class Case(NamedTuple):
 
 
 def in_packages(places: Iterable[str]) -> Iterator[Case]:
-    """The robot files of all packages that are installed in some folders."""
+    """Yield the robot files of all packages that are installed in the given folders."""
     for package in importlib.metadata.distributions(path=list(places)):
         paths = (Path(str(package.locate_file(file))) for file in package.files or ())
         yield from _cases(package.name, paths)
 
 
 def in_folder(folder: Path) -> Iterator[Case]:
-    """The robot files in a folder and those within."""
+    """Return the robot files in a folder and its subfolders."""
     return _cases(folder.name, folder.rglob("*"))
 
 
@@ -59,14 +59,14 @@ def _is_mjcf(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One file: what `corpus_child.tried` found, or the stage that it did not survive."""
+    """Result of `corpus_child.tried` for a file, or the stage in which the process ended."""
 
     case: Case
     found: dict[str, Any]
 
     @property
     def ended(self) -> str:
-        """How the process ended, if it did: "crash" or "hang", and in which stage."""
+        """Reason and stage, such as "crash (reference)", if the process failed, else ""."""
         return next((f"{x} ({self.found[x]})" for x in ("crash", "hang") if x in self.found), "")
 
     @property
@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def read(self) -> bool:
-        """Return True if the file is read here."""
+        """Return True if chasles reads the file."""
         return "notes" in self.found
 
     @property
@@ -88,7 +88,7 @@ class Outcome:
 
     @property
     def explanation(self) -> str:
-        """What the library says of the first part that differs, by itself; "" if nothing."""
+        """Note of chasles about the first part that differs, or "" if there is none."""
         if self.agrees or not self.read:
             return ""
         first, cause = self.found["first"], self.found["cause"]
@@ -96,28 +96,28 @@ class Outcome:
             return str(cause)
         parts = re.findall(r"(?:link|joint) '[^']*'", f"{first} {cause}")
         notes = [note for note in self.found["notes"] if any(part in note for part in parts)]
-        notes.sort(key=lambda note: note not in cause)  # what the comparison cites comes first
+        notes.sort(key=lambda note: note not in cause)  # notes quoted by the comparison come first
         return next(iter(notes), "").replace(str(self.case.path), self.case.path.name)
 
     @property
     def kinematics(self) -> float:
-        """The worst error of placements and Jacobians."""
+        """Largest error of link poses and Jacobians."""
         errors = self.found.get("errors", {})
         return max(errors.get("placements", 0.0), errors.get("Jacobians", 0.0))
 
 
 @dataclass
 class Reader:
-    """A process that tries files, started again after a file that it does not survive."""
+    """Process that reads files. It is restarted after a file that makes it crash or hang."""
 
     seconds: float = SECONDS
     process: "subprocess.Popen[bytes] | None" = None
     _received: bytes = field(default=b"", repr=False)
 
     def tried(self, case: Case) -> Outcome:
-        """Try a file."""
+        """Read a file in the process, and return the outcome."""
         child = self.process or self._start()
-        assert child.stdin is not None, "it is a pipe"
+        assert child.stdin is not None, "stdin and stdout are pipes"
         asked = {"path": str(case.path), "format": case.format}
         child.stdin.write(json.dumps(asked).encode() + b"\n")
         child.stdin.flush()
@@ -133,8 +133,8 @@ class Reader:
         return Outcome(case, answer)
 
     def _line(self, child: "subprocess.Popen[bytes]") -> bytes:
-        """The next line; empty where none comes in time, or the process has ended."""
-        assert child.stdout is not None, "it is a pipe"
+        """Return the next line, or b"" after a timeout or the end of the process."""
+        assert child.stdout is not None, "stdin and stdout are pipes"
         while b"\n" not in self._received:
             ready, _, _ = select.select([child.stdout], [], [], self.seconds)
             more = os.read(child.stdout.fileno(), 65_536) if ready else b""
@@ -157,7 +157,7 @@ class Reader:
         return self.process
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process, if there is one."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()

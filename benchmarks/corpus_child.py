@@ -1,7 +1,8 @@
-"""Tries robot files in a process of its own: `benchmarks.corpus` runs it.
+"""Read robot files in a separate process, which `benchmarks.corpus` starts.
 
-Each line of input is a file, as JSON; lines of output are the stages that it reaches, and what was
-found. A reader that crashes or hangs so shows which file, and at which stage.
+Each input line names a file, as JSON. The output lines for a file are the stages that have been
+reached, followed by the result. The file and the stage are therefore known if a reader crashes or
+hangs.
 """
 
 import json
@@ -29,14 +30,14 @@ READERS: dict[str, tuple[str, Callable[..., Any]]] = {
     "MJCF": ("mujoco", MuJoCo),
     "SDF": ("drake", Drake),
 }
-"""The reference reader of each format."""
+"""Reference library and its reader for each format."""
 
 SEEDS = (0, 1)
-"""Of the random states that are compared."""
+"""Seeds of the random states at which robots are compared."""
 
 
 def tried(path: Path, format: str, stage: Callable[[str], None]) -> dict[str, Any]:
-    """Read a file by the reference and here, and compare."""
+    """Read a file with the reference reader and with chasles, and compare the robots."""
     library, reader = READERS[format]
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -45,8 +46,8 @@ def tried(path: Path, format: str, stage: Callable[[str], None]) -> dict[str, An
             file = expanded(path, folder) if format == "xacro" else path
             peer = reader(file, floating=False)
             if format == "SDF" and peer.plant.num_bodies() == 1:
-                raise ValueError("a world without links")
-        except Exception as error:  # of any library's own kind
+                raise ValueError("the file has no links")
+        except Exception as error:  # each library has its own types of errors
             found["unread"] = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         stage("here")
         try:
@@ -58,7 +59,7 @@ def tried(path: Path, format: str, stage: Callable[[str], None]) -> dict[str, An
             return found
         stage("comparison")
         if format == "SDF":
-            robot = robot.with_gravity(peer.gravity)  # Drake reads none from files
+            robot = robot.with_gravity(peer.gravity)  # Drake ignores the gravity of files
         try:
             return found | compared([peers.compare(robot, library, file, seed=k) for k in SEEDS])
         except ChaslesError as error:
@@ -66,7 +67,7 @@ def tried(path: Path, format: str, stage: Callable[[str], None]) -> dict[str, An
 
 
 def compared(agreements: list[peers.Agreement]) -> dict[str, Any]:
-    """The worst error of each term, and the first difference with its cause."""
+    """Return the largest error of each term, and the first difference with its cause."""
     errors: dict[str, float] = {}
     for agreement in agreements:
         for name, term in agreement.terms:
@@ -76,7 +77,7 @@ def compared(agreements: list[peers.Agreement]) -> dict[str, Any]:
 
 
 def expanded(path: Path, folder: str) -> Path:
-    """The URDF that the package xacro makes of a file; `$(find)` looks in the folders above."""
+    """Expand a xacro file to URDF. `$(find)` searches the parent folders of the file."""
     import xacro
 
     packages = ModuleType("ament_index_python.packages")
@@ -97,7 +98,7 @@ def expanded(path: Path, folder: str) -> Path:
 
 @contextmanager
 def answering() -> Iterator[Callable[[Any], None]]:
-    """Lines to the parent, apart from what libraries print."""
+    """Yield a function that sends JSON lines to the parent. Other output goes to stderr."""
     mine = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     with mine:
@@ -105,7 +106,7 @@ def answering() -> Iterator[Callable[[Any], None]]:
 
 
 def main() -> None:
-    """Answer until there are no more files."""
+    """Process all files from standard input. Code is compiled without optimization."""
     quick = replace(Machine.host(), effort=0)
     Machine.host = staticmethod(lambda: quick)  # type: ignore[assignment]
     with answering() as answer:

@@ -1,8 +1,8 @@
-"""Exported C called one state at a time, and in batches, beside Pinocchio's loop in C++.
+"""Time exported C code for one state at a time and in batches, and compare it with Pinocchio.
 
-Each state is a call of the exported function, from a loop in another file of C. There are two kinds
-of states: random ones, whose sines take branches in the C library that nobody can foresee, and
-those of a smooth motion at 1 kHz, as a controller meets them.
+The exported function is called once per state, by a loop in another C file. There are two kinds of
+states: random states, and a smooth motion sampled at 1 kHz, as in a controller. For random states,
+the processor cannot predict the branches of the C library's sine function.
 """
 
 import ctypes
@@ -42,21 +42,21 @@ void each(size_t count, const double *q, const double *qd, const double *qdd, do
 
 @dataclass(frozen=True)
 class Section:
-    """All ways to compute states of one kind."""
+    """Measurements of all routes for one kind of states."""
 
     states: str
     routes: tuple[Timed, ...]
 
     def ratio(self, label: str) -> float:
-        """How many times faster than Pinocchio's own loop."""
+        """Return the speed of a route relative to Pinocchio's own loop."""
         times = {route.label: route.minimum for route in self.routes}
         return times["rneaInParallel"] / times[label]
 
 
 def measure(effort: Effort, progress: Callable[[str], None] = lambda _: None) -> list[Section]:
-    """Times of all ways in turns, answers checked. Raises WrongAnswer where they differ."""
+    """Time all routes alternately. Raise WrongAnswer if results differ."""
     if shutil.which(COMPILER) is None:
-        raise FileNotFoundError(f"{COMPILER} is not installed; exported C cannot be measured")
+        raise FileNotFoundError(f"{COMPILER} is not installed; install it to measure exported C")
     robot, model = chasles_robot(CASES[ROBOT]), pinocchio_model(CASES[ROBOT])
     tolerance = TOLERANCE + SNAP_AMPLIFICATION * snapped_angle(CASES[ROBOT])
     found = []
@@ -83,7 +83,7 @@ def measure(effort: Effort, progress: Callable[[str], None] = lambda _: None) ->
 
 
 def _library(robot: chasles.Robot, folder: Path, *, own_sine: bool) -> ctypes.CDLL:
-    """The exported function and a loop around it, compiled apart."""
+    """Compile the exported function and the loop separately, and load the library."""
     chasles.export(robot, FUNCTION, folder, prefix=ROBOT, own_sine=own_sine)
     (folder / "loop.c").write_text(LOOP)
     for name in (ROBOT, "loop"):
@@ -95,7 +95,7 @@ def _library(robot: chasles.Robot, folder: Path, *, own_sine: bool) -> ctypes.CD
 
 
 def _motion(robot: chasles.Robot, count: int) -> States:
-    """Every joint swings about the middle of its range, at its own frequency, sampled at 1 kHz."""
+    """Return a motion at 1 kHz: each joint oscillates about mid-range at its own frequency."""
     limits = [robot.joint(name).limits for name in robot.joints]
     low, high = (np.array([getattr(x, end) for x in limits]) for end in ("lower", "upper"))
     t, w = 1e-3 * np.arange(count)[:, None], np.linspace(1.0, 4.0, robot.nv)
@@ -113,12 +113,12 @@ def _route(function: Callable[..., object], label: str, states: States) -> Route
 
 
 def show(sections: list[Section], console: Console) -> None:
-    """Times of one state and ratios, beside the targets."""
+    """Print times per state, speeds relative to Pinocchio, and targets."""
     title = (
         f"{CASES[ROBOT].title}, {FUNCTION}: exported C, {COMPILER} {' '.join(FLAGS)}, one thread"
     )
     table = Table(title=title)
-    for column in ("states", "route", "ns a state", "times rneaInParallel", "target", "error"):
+    for column in ("states", "route", "ns per state", "vs. rneaInParallel", "target", "error"):
         table.add_column(column, justify="left" if column in ("states", "route") else "right")
     for section in sections:
         for route in section.routes:

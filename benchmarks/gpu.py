@@ -1,10 +1,13 @@
-"""Kernels on a GPU: states a second, beside what its memory and its arithmetic allow.
+"""Time kernels on a GPU, and compare them with the limits of its memory and arithmetic.
 
-Arrays are on the GPU ("resident") in rows or in columns, or come from the host and go back. Times
-are of launches within a CUDA graph, as many as take a millisecond; the least of several graphs.
-The floor of a function is the longer of two times: that of moving its arguments and results at the
-rate at which the GPU copies an array, and that of its operations (a fused product counts once) at
-the GPU's peak. Answers are checked against machine code on the CPU before and after.
+Arrays are in GPU memory, in row-major or column-major order, or are copied from the host and back.
+For arrays in GPU memory, a CUDA graph is timed that contains enough launches to take a millisecond.
+The shortest of several times counts.
+
+The time of a function is compared with two lower bounds. The first is the time for moving arguments
+and results at the rate at which the GPU copies an array. The second is the time for its operations
+at the GPU's peak rate, where a fused multiply-add counts once. Results are checked against the CPU
+before and after timing.
 """
 
 import json
@@ -38,19 +41,19 @@ FUNCTIONS = (
 DTYPES = ("float32", "float64")
 LAYOUTS = ("rows", "columns")
 DISTINCT = 4096
-"""States that differ; larger batches repeat them."""
+"""Number of different states. Larger batches repeat them."""
 
 MOST_BYTES = 24 * 2**30
-"""Arrays of one measurement together; a larger batch is left out."""
+"""Maximum total size of the arrays of a measurement. Larger batches are omitted."""
 
 TOLERANCE = {"float64": 1e-9, "float32": 2e-3}
 LANES = {"float32": 128, "float64": 64}
-"""Operations that a multiprocessor starts in a cycle (compute capability 9.0)."""
+"""Operations that a multiprocessor issues per cycle (compute capability 9.0)."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A GPU: its name, bytes copied in a second (read and written), operations in a second."""
+    """Name of a GPU, its copy bandwidth (bytes read and written per second), and operations/s."""
 
     name: str
     bandwidth: float
@@ -58,7 +61,7 @@ class Machine:
 
     @staticmethod
     def measured() -> "Machine":
-        """The current GPU."""
+        """Measure the copy bandwidth of the current GPU."""
         import cupy
 
         device = cupy.cuda.Device()
@@ -75,7 +78,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. seconds: of one launch. floor: the least that they can be."""
+    """Measurement: time (s) of a launch, and its lower bounds by memory and by arithmetic."""
 
     robot: str
     function: str
@@ -92,12 +95,12 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """States in a second."""
+        """States per second."""
         return self.count / self.seconds
 
 
 def graph_time(launch: Callable[[], object], least: float = 1e-3, graphs: int = 8) -> float:
-    """Seconds of a launch, within graphs of so many launches that each takes `least` seconds."""
+    """Return the time (s) of a launch within CUDA graphs that take at least `least` seconds."""
     import cupy
 
     stream = cupy.cuda.Stream(non_blocking=True)
@@ -122,7 +125,7 @@ def graph_time(launch: Callable[[], object], least: float = 1e-3, graphs: int = 
 
 
 def seconds_of(cupy: Any, stream: Any, launch: Callable[[], object]) -> float:
-    """What a launch takes on the GPU."""
+    """Return the time (s) of a launch on the GPU."""
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     start.record(stream)
     launch()
@@ -133,7 +136,7 @@ def seconds_of(cupy: Any, stream: Any, launch: Callable[[], object]) -> float:
 
 @dataclass(frozen=True)
 class Job:
-    """A function of a robot in one kind of number, with its inputs and right answers."""
+    """Function of a robot with a given dtype, its inputs and expected results."""
 
     robot: str
     function: str
@@ -155,18 +158,18 @@ class Job:
 
     @property
     def bytes(self) -> int:
-        """Of the arguments and results of one state."""
+        """Size (bytes) of the arguments and results of one state."""
         sizes = (v.size for v in (*self.kernel.interface.inputs, *self.kernel.interface.outputs))
         return sum(sizes) * np.dtype(self.dtype).itemsize
 
     @property
     def operations(self) -> int:
-        """Instructions of one state, fused products counted once."""
+        """Number of instructions per state, where a fused multiply-add counts once."""
         plan = Plan(self.kernel.program)
         return sum(plan.code[k].op not in ("const", "input") for k in plan.order)
 
     def resident(self, count: int, layout: str) -> list[Any]:
-        """The inputs on the GPU."""
+        """Return the inputs in GPU memory."""
         import cupy
 
         found = []
@@ -177,14 +180,16 @@ class Job:
         return found
 
     def check(self, results: Any) -> None:
-        """Raise WrongAnswer where the first and last of the results are not right."""
+        """Raise WrongAnswer if the first or last results differ from those of the CPU."""
         found = results if isinstance(results, tuple) else (results,)
         for result, right in zip(found, self.answers, strict=True):
             size = min(len(result), DISTINCT)
             for part in (result[:size], result[-size:]):
                 error = np.abs(part.get() - right[:size]).max() / np.abs(right).max()
                 if not error <= TOLERANCE[self.dtype]:
-                    raise WrongAnswer(f"{self.robot} {self.function} {self.dtype}: off {error:.1e}")
+                    raise WrongAnswer(
+                        f"{self.robot} {self.function} {self.dtype}: relative error {error:.1e}"
+                    )
 
 
 def measure(
@@ -194,9 +199,9 @@ def measure(
     counts: Sequence[int],
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Machine, list[Row]]:
-    """All rows. Raises WrongAnswer, or what chasles says where there is no GPU."""
+    """Measure all cases. Raise WrongAnswer if results differ, or an error if there is no GPU."""
     machine = Machine.measured()
-    progress(f"{machine.name}: copies {machine.bandwidth / 1e12:.2f} TB/s")
+    progress(f"{machine.name}: copy bandwidth {machine.bandwidth / 1e12:.2f} TB/s")
     rows = []
     for robot in robots:
         for function in functions:
@@ -245,7 +250,7 @@ def _row(
 
 
 def _from_host(job: Job, arrays: Sequence[Any]) -> float:
-    """Seconds to bring inputs from the host's memory, compute, and bring results back."""
+    """Return the time (s) of copying inputs from the host, computing, and copying results back."""
     host = [a.get() for a in arrays]
     taken = []
     for _ in range(3):
@@ -256,11 +261,11 @@ def _from_host(job: Job, arrays: Sequence[Any]) -> float:
 
 
 def show(machine: Machine, rows: Sequence[Row], console: Console) -> None:
-    """A table of all rows."""
-    table = Table(title=f"{machine.name}, copies {machine.bandwidth / 1e12:.2f} TB/s")
-    for name in ("robot", "function", "numbers", "arrays", "states", "time", "states/s"):
+    """Print all measurements as a table."""
+    table = Table(title=f"{machine.name}, copy bandwidth {machine.bandwidth / 1e12:.2f} TB/s")
+    for name in ("robot", "function", "dtype", "arrays", "states", "time", "states/s"):
         table.add_column(name, justify="left" if name in ("robot", "function") else "right")
-    for name in ("of memory", "of arithmetic"):
+    for name in ("of memory limit", "of arithmetic limit"):
         table.add_column(name, justify="right")
     for row in rows:
         table.add_row(
@@ -278,6 +283,6 @@ def show(machine: Machine, rows: Sequence[Row], console: Console) -> None:
 
 
 def write(machine: Machine, rows: Sequence[Row], path: Path) -> None:
-    """All numbers as JSON."""
+    """Write all measurements to a JSON file."""
     content = {"machine": asdict(machine), "rows": [asdict(row) for row in rows]}
     path.write_text(json.dumps(content, indent=1), "utf-8")

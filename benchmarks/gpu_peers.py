@@ -1,7 +1,7 @@
-"""Other libraries on the same GPU, in the same run, each with its answers checked.
+"""Time other libraries on the same GPU in the same run, and check their results.
 
-Arrays are on the GPU. A call is timed from Python, as one makes it: many in a row, until the last
-result is there. chasles' launches are also timed within a CUDA graph, as in the other tables.
+Arrays are in GPU memory. Calls from Python are timed: many calls in a row, until the last result is
+available. Launches of chasles are also timed within a CUDA graph, as in the other tables.
 """
 
 import importlib
@@ -25,12 +25,12 @@ TOLERANCE = 2e-3
 ROBOT = "panda"
 INPUTS = {"inverse_dynamics": ("q", "qd", "qdd"), "bias_forces": ("q", "qd")}
 PEERS = {"inverse_dynamics": "benchmarks.torch_peer", "bias_forces": "benchmarks.mjx_peer"}
-"""One row a function: a module with `runs(robot, inputs, dtype)`, loaded on use."""
+"""Module of each function, with `runs(robot, inputs, dtype)`. It is imported only when used."""
 
 
 @dataclass(frozen=True)
 class PeerRow:
-    """One measurement: seconds of a call."""
+    """Measurement: time (s) of a call."""
 
     function: str
     count: int
@@ -41,7 +41,7 @@ class PeerRow:
 def measure(
     counts: Sequence[int] = COUNTS, progress: Callable[[str], None] = lambda _: None
 ) -> list[PeerRow]:
-    """All rows, in float32. Raises WrongAnswer; `progress` is told what is left out, and why."""
+    """Measure all routes in float32. Raise WrongAnswer if results differ; report omitted routes."""
     rows: list[PeerRow] = []
     robot = chasles_robot(CASES[ROBOT])
     for function, names in INPUTS.items():
@@ -77,7 +77,7 @@ def _rows(
             _check(label, _numbers(run()), right)
         except WrongAnswer:
             raise
-        except Exception as error:  # a compiler that is not there, or not whole
+        except Exception as error:  # for example, a compiler that is missing or incomplete
             progress(f"{label} left out: {str(error).splitlines()[0]}")
             continue
         yield PeerRow(function, count, label, seconds)
@@ -99,7 +99,7 @@ def _peer(
 
 
 def burst(run: Callable[[], Any], least: float = 0.02, times: int = 5) -> float:
-    """Seconds of a call, among so many in a row that they take `least` seconds."""
+    """Return the time (s) of a call, in a sequence of calls that takes at least `least` seconds."""
     _wait(run())
     number = 1
     while True:
@@ -118,7 +118,7 @@ def _burst(run: Callable[[], Any], number: int) -> float:
 
 
 def _wait(result: Any) -> None:
-    """Until a result is there, of whichever library it is."""
+    """Wait until a result of any library is available."""
     import cupy
 
     if hasattr(result, "block_until_ready"):
@@ -127,7 +127,7 @@ def _wait(result: Any) -> None:
 
 
 def _numbers(result: Any) -> np.ndarray:
-    """A result in the host's memory."""
+    """Return a result as a NumPy array."""
     return np.asarray(result.cpu() if hasattr(result, "cpu") else result)
 
 
@@ -138,9 +138,9 @@ def _check(label: str, found: np.ndarray, right: np.ndarray) -> None:
 
 
 def show(rows: Sequence[PeerRow], console: Console) -> None:
-    """A table with ratios to chasles, called in either way."""
+    """Print a table with ratios to the times of chasles, from Python and in a CUDA graph."""
     table = Table(title=f"{CASES[ROBOT].title}, float32, arrays on the GPU")
-    for name in ("function", "states", "route", "time", "states/s", "to Python", "to graph"):
+    for name in ("function", "states", "route", "time", "states/s", "vs. Python", "vs. graph"):
         left = name in ("function", "route")
         table.add_column(name, justify="left" if left else "right")
     mine: dict[tuple[str, int, str], float] = {

@@ -1,8 +1,8 @@
-"""Rollouts on a GPU: steps a second of `robot.rollout` on arrays that are there.
+"""Time rollouts on a GPU: steps per second of `robot.rollout` with arrays in GPU memory.
 
-A time is that of whole calls from Python, memory for the records included, by events on the GPU;
-the least of several. Answers are those of the CPU's rollout in float64, compared before and after;
-the CPU's own steps a second, all its threads at work, stand beside.
+Complete calls from Python are timed by GPU events, including the allocation of the recorded states.
+The shortest of several times counts. Before and after timing, results are compared with a rollout
+on the CPU in float64. The rate of the CPU, with all its threads, is measured too.
 """
 
 import time
@@ -34,39 +34,50 @@ from chasles.rollouts import PDControl
 
 COUNTS = (1024, 16384, 2**17, 2**20)
 DT, STEPS = 1e-3, 200
-"""A motion of 0.2 s, over which what float32 rounds does not grow much."""
+"""Step size (s) and number of steps. In 0.2 s, rounding errors of float32 grow only a little."""
 
 FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
-"""Of Solo12."""
+"""Feet of Solo12."""
 
 SPREAD = 0.05
-"""Robots start so far from rest, in rad and m, and so fast, in rad/s and m/s."""
+"""Standard deviation of initial positions (rad, m) and velocities (rad/s, m/s)."""
 
 DISTINCT = 4096
-"""Robots that differ; larger batches repeat them."""
+"""Number of different initial states. Larger batches repeat them."""
 
 REPEATS, LONGEST = 7, 1.0
-"""Timed calls, and the time (s) after which no further call is timed."""
+"""Maximum number of timed calls, and total time (s) after which timing ends."""
 
 MOST_BYTES = 24 * 2**30
-"""Forces and records of one measurement; a larger batch is left out."""
+"""Maximum size of the forces and records of a measurement. Larger batches are omitted."""
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
 STEPPING, SHARE = {"float64": 1e-9, "float32": 1e-3}, 0.5
-"""Of time stepping, for this share of the robots. A step ends at a residual of 1e-6, and rounding
-decides at which iteration, and whether a foot sticks: on the CPU, a change by one unit of the last
-place every five steps moves half of these robots by at most 3e-11 (float64) and 3e-5 (float32), and
-one in twenty by more than 1e-5 and 1e-4. A GPU rounds in every operation."""
+"""Tolerances for time stepping, and fraction of the robots for which they must be met.
+
+A step ends when its residual is below a tolerance. Rounding errors can therefore change the number
+of iterations, or whether a foot sticks. On the CPU, a change of one unit in the last place every
+five steps moved half of these robots by at most 3e-11 (float64) or 3e-5 (float32), and one in
+twenty by more than 1e-5 or 1e-4. On a GPU, rounding errors differ in every operation.
+"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of rollout.
+    """Kind of rollout.
 
-    options: what `Robot.rollout` is given besides states, dt and steps (its controller, its
-    contacts). forces: whether there is a row of forces for each robot and step. rest: the position
-    near which robots start. stepping: contact is rigid, by time stepping of `Robot.simulate`, in
-    steps of 2 ms.
+    Attributes
+    ----------
+    every : int
+        Number of steps between recorded states.
+    forces : bool
+        True if joint torques are given for each robot and step.
+    options : callable
+        Returns further arguments of `Robot.rollout`, such as the controller and the contacts.
+    rest : callable
+        Returns the configuration near which robots start.
+    stepping : bool
+        True for rigid contact by time stepping with `Robot.simulate`, in steps of 2 ms.
     """
 
     title: str
@@ -79,12 +90,12 @@ class Case:
 
     @property
     def kept(self) -> int:
-        """States recorded after the first."""
+        """Number of recorded states after the initial one."""
         return -(-STEPS // self.every)
 
 
 def _stance(robot: chasles.Robot) -> np.ndarray:
-    """Solo12 on bent legs, its feet a centimetre above the ground."""
+    """Return a configuration of Solo12 with bent legs, and the feet 1 cm above the ground."""
     q = robot.neutral()
     q[7:] = np.tile([0.0, 0.8, -1.6], 4)
     q[6] = 0.01 - min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in FEET)
@@ -92,50 +103,50 @@ def _stance(robot: chasles.Robot) -> np.ndarray:
 
 
 def _held(robot: chasles.Robot, gains: tuple[float, float] = (10.0, 0.2)) -> dict[str, Any]:
-    """Springs in the legs."""
+    """Return options for a PD controller that holds the legs."""
     each = [[0.0] * 6 + [gain] * 12 for gain in gains]
     return {"tau": PDControl(*each, _stance(robot))}
 
 
 def _on_ground(robot: chasles.Robot) -> dict[str, Any]:
-    """The same, its four feet on soft ground, into which they sink by 3 mm, with friction."""
+    """Return options for held legs and soft ground with friction; the feet sink by 3 mm."""
     law = SoftContact(HuntCrossley(3e4, 0.5), SoftFriction(0.8, 2e3, 20.0))
     return _held(robot) | {"contacts": [Pair(Point(foot), Plane(), law) for foot in FEET]}
 
 
 def _on_rigid_ground(robot: chasles.Robot) -> dict[str, Any]:
-    """Stiffer legs, so that it stands; the four feet are balls on rigid ground with friction."""
+    """Return options for stiffer legs, so that the robot stands, and rigid ground with friction."""
     law, control = Rigid(friction=0.7), _held(robot, (20.0, 0.5))["tau"]
     pairs = [Pair(Sphere(foot, 0.01), Plane(), law) for foot in FEET]
     return {"control": control, "contacts": pairs, "integrator": "time-stepping"}
 
 
 ROLLOUTS: dict[str, Case] = {
-    "panda": Case("Panda, falls", "panda"),
-    "panda forces": Case("Panda, forces of every step", "panda", forces=True),
+    "panda": Case("Panda, free fall", "panda"),
+    "panda forces": Case("Panda, torques given for every step", "panda", forces=True),
     "panda records": Case("Panda, every step recorded", "panda", every=1),
     "panda rk4": Case(
-        "Panda, falls, fourth order", "panda", options=lambda _: {"integrator": "rk4"}
+        "Panda, free fall, fourth order", "panda", options=lambda _: {"integrator": "rk4"}
     ),
-    "solo12": Case("Solo12, held legs, falls", "solo12", options=_held, rest=_stance),
+    "solo12": Case("Solo12, legs held, free fall", "solo12", options=_held, rest=_stance),
     "solo12 ground": Case(
-        "Solo12, held legs, on soft ground", "solo12", options=_on_ground, rest=_stance
+        "Solo12, legs held, soft ground", "solo12", options=_on_ground, rest=_stance
     ),
     "solo12 stepping": Case(
-        "Solo12, held legs, on rigid ground by time stepping",
+        "Solo12, legs held, rigid ground, time stepping",
         "solo12",
         options=_on_rigid_ground,
         rest=_stance,
         stepping=True,
     ),
-    "talos": Case("Talos, falls", "talos"),
+    "talos": Case("Talos, free fall", "talos"),
 }
-"""One row a kind."""
+"""Kinds of rollouts."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement. seconds: of one call. cpu: the CPU's steps in a second, in float64."""
+    """Measurement: time (s) of a call on the GPU, and steps per second of the CPU in float64."""
 
     title: str
     dtype: str
@@ -146,13 +157,13 @@ class Row:
 
     @property
     def rate(self) -> float:
-        """Steps of one robot in a second."""
+        """Steps per second, summed over all robots."""
         return self.count * STEPS / self.seconds
 
 
 @dataclass(frozen=True)
 class Job:
-    """A kind of rollout with its start, forces and right answers. cpu: its steps in a second."""
+    """Rollout with initial states, torques, expected results and steps per second of the CPU."""
 
     case: Case
     dtype: str
@@ -179,7 +190,7 @@ class Job:
         return replace(made, answers=(right.q, right.qd), cpu=DISTINCT * STEPS / min(taken))
 
     def run(self, arrays: Sequence[Any]) -> Any:
-        """The rollout of states (and forces) of NumPy or CuPy."""
+        """Run the rollout for NumPy or CuPy arrays of initial states and, if required, torques."""
         q, qd, *forces = arrays
         options = self.case.options(self.robot) | ({"tau": forces[0]} if forces else {})
         if self.case.stepping:
@@ -187,13 +198,13 @@ class Job:
         return self.robot.rollout(q, qd, dt=DT, steps=STEPS, every=self.case.every, **options)
 
     def bytes(self, count: int) -> int:
-        """Of forces and records."""
+        """Return the size (bytes) of the forces and records of a batch."""
         nq, nv = self.robot.nq, self.robot.nv
         numbers = (self.case.kept + 1) * (nq + nv) + STEPS * nv * self.case.forces
         return count * numbers * np.dtype(self.dtype).itemsize
 
     def resident(self, count: int, layout: str) -> list[Any]:
-        """Start and forces on the GPU."""
+        """Return the initial states and the torques in GPU memory."""
         import cupy
 
         found = []
@@ -206,7 +217,7 @@ class Job:
         return found
 
     def check(self, motion: Any) -> None:
-        """Raise WrongAnswer where the first and last robots are not where they should be."""
+        """Raise WrongAnswer if the first or last robots differ from those of the CPU."""
         tolerance, share = (STEPPING, SHARE) if self.case.stepping else (TOLERANCE, 1.0)
         for record, right in zip((motion.q, motion.qd), self.answers, strict=True):
             size = min(len(record), DISTINCT)
@@ -214,7 +225,7 @@ class Job:
                 off = np.abs(part.get() - right[:size]).max(axis=(1, 2)) / np.abs(right).max()
                 error = float(np.quantile(off, share))
                 if not error <= tolerance[self.dtype]:
-                    raise WrongAnswer(f"{self.case.title} {self.dtype}: off {error:.1e}")
+                    raise WrongAnswer(f"{self.case.title} {self.dtype}: relative error {error:.1e}")
 
 
 def measure(
@@ -223,7 +234,7 @@ def measure(
     counts: Sequence[int],
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Machine, list[Row]]:
-    """All rows. Raises WrongAnswer, or what chasles says where there is no GPU."""
+    """Measure all cases. Raise WrongAnswer if results differ, or an error if there is no GPU."""
     machine = Machine.measured()
     rows = []
     for case in cases:
@@ -261,9 +272,9 @@ def _kept(found: list[Any], run: Callable[[], Any]) -> None:
 
 
 def show(machine: Machine, rows: Sequence[Row], console: Console) -> None:
-    """A table of all rows."""
+    """Print all measurements as a table."""
     table = Table(title=f"{machine.name}: rollouts of {STEPS} steps")
-    for name in ("rollout", "numbers", "arrays", "robots", "time", "steps/s", "times the CPU"):
+    for name in ("rollout", "dtype", "arrays", "robots", "time", "steps/s", "ratio to CPU"):
         table.add_column(name, justify="left" if name == "rollout" else "right")
     for row in rows:
         table.add_row(

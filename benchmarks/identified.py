@@ -1,4 +1,4 @@
-"""Identification of simulated robots whose parameters are known: how accurate it is."""
+"""Measure the accuracy of identification for simulated robots with known parameters."""
 
 import warnings
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from chasles.identification import Identified
 from chasles.identification.unknowns import pseudo_inertia
 
 NOISE = 0.01
-"""Standard deviation of measured torques, as a share of their rms."""
+"""Standard deviation of torque noise, relative to the rms torque."""
 
 SPOILED = 1.3
-"""Factor of all masses in the robot that is given to `identify`."""
+"""Factor for all masses of the robot that is passed to `identify`."""
 
 DAMPING, FRICTION, OFFSET = 0.05, 0.1, 0.02
-"""True damping, friction and offset of every joint: torques as shares of the rms torque."""
+"""True damping, friction and offset torques of every motor, relative to the rms torque."""
 
 FASTEST = 5.0
-"""Largest velocity of a joint of a closed loop at unit velocities of the motors."""
+"""Maximum velocity of a joint of a closed loop for unit velocities of the motors."""
 
 States = list[np.ndarray]
 
@@ -51,11 +51,11 @@ ROBOTS: dict[str, tuple[str, Callable[[], chasles.Robot]]] = {
     "four-bar": ("four-bar", chasles.robots.four_bar),
     "stewart": ("Stewart platform", chasles.robots.stewart),
 }
-"""One row a robot: its title, and a function that makes it."""
+"""Title of each robot, and function that creates it."""
 
 
 def states(robot: chasles.Robot, seed: int, count: int) -> States:
-    """Positions of a smooth motion with their rates; loops are closed."""
+    """Return q, qd and qdd of a smooth motion or, for closed loops, of random assembled states."""
     rng = np.random.default_rng(seed)
     if len(robot.independent) < robot.nv:
         return _closed(robot, rng, count)
@@ -68,7 +68,7 @@ def states(robot: chasles.Robot, seed: int, count: int) -> States:
 
 
 def _closed(robot: chasles.Robot, rng: np.random.Generator, count: int) -> States:
-    """Random states near the first assembled position."""
+    """Return random states near the first assembled configuration."""
     free = len(robot.independent)
     neutral = robot.neutral()
     home = _assembled(robot, robot.assemble(neutral[:free] + 0.5) if free == 1 else neutral)
@@ -86,7 +86,7 @@ def _closed(robot: chasles.Robot, rng: np.random.Generator, count: int) -> State
 
 
 def _regular(robot: chasles.Robot, q: np.ndarray) -> bool:
-    """Return True if no joint moves much faster than the motors, as near a singularity."""
+    """Return True if no joint moves much faster than the motors, as it would near a singularity."""
     return bool(np.abs(robot.complete(q, np.eye(len(robot.independent)))).max() < FASTEST)
 
 
@@ -99,7 +99,7 @@ def _assembled(robot: chasles.Robot, q: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Machine:
-    """A robot with true joint terms (nv,) that its file does not have."""
+    """Robot with true damping, friction and offset (nv,), which its file does not contain."""
 
     robot: chasles.Robot
     damping: np.ndarray
@@ -108,7 +108,7 @@ class Machine:
 
     @classmethod
     def from_robot(cls, robot: chasles.Robot, at: States) -> "Machine":
-        """Choose the joint terms of motors from the size of velocities and torques."""
+        """Choose the joint terms of motors in proportion to the rms torques and velocities."""
         tau = _torques(robot, at)
         size, speed = np.sqrt(np.mean(tau**2, axis=0)), np.sqrt(np.mean(at[1] ** 2, axis=0))
         motors = np.array([_single(robot, k) for k in range(robot.nv)]) * (size > 0.0)
@@ -116,13 +116,13 @@ class Machine:
         return cls(robot, damping, motors * FRICTION * size, motors * OFFSET * size)
 
     def torques(self, at: States) -> np.ndarray:
-        """Torques without noise."""
+        """Return the torques without noise."""
         _, qd, _ = at
         more = self.damping * qd + self.friction * np.sign(qd) + self.offset
         return np.asarray(_torques(self.robot, at) + more)
 
     def truth(self, found: Identified) -> np.ndarray:
-        """The true base parameters."""
+        """Return the true base parameters."""
         rest = [
             getattr(self, kind)[self.robot.velocity_slice(joint).start]
             for kind, joint in found.model.unknowns
@@ -132,7 +132,7 @@ class Machine:
 
 
 def _torques(robot: chasles.Robot, at: States) -> np.ndarray:
-    """Joint torques; with closed loops, those of motors at the independent joints."""
+    """Return the joint torques or, for closed loops, motor torques at the independent joints."""
     more = {} if len(robot.independent) == robot.nv else {"actuated": robot.independent}
     return np.asarray(robot.inverse_dynamics(*at, **more))
 
@@ -144,7 +144,7 @@ def _single(robot: chasles.Robot, k: int) -> bool:
 
 
 def spoiled(robot: chasles.Robot) -> chasles.Robot:
-    """The robot with wrong masses."""
+    """Return the robot with wrong masses."""
     masses = {link.name: link.inertia.m for link in robot.model.source.links if link.inertia.m}
     return robot.with_parameters({f"{name}.mass": SPOILED * m for name, m in masses.items()})
 
@@ -153,11 +153,24 @@ def spoiled(robot: chasles.Robot) -> chasles.Robot:
 class Accuracy:
     """Results for one robot.
 
-    inside: share of base parameters within three standard deviations, over all draws of the noise.
-    rms: root mean square of (value - truth) / deviation, ideally 1. error: largest rms error of
-    predicted noisy torques on a new motion, divided by the noise. possible: all pseudo-inertias are
-    positive definite, also from bad data. terms: largest error of a motor's damping, friction and
-    offset torques, as a share of its rms torque. diagnosed: cases of bad data that cause a note.
+    Attributes
+    ----------
+    base : int
+        Number of base parameters.
+    condition : float
+        Condition number of the regression.
+    inside : float
+        Fraction of base parameters within three standard deviations, over all draws of the noise.
+    rms : float
+        Root mean square of (value - truth) / deviation, ideally 1.
+    error : float
+        Largest rms error of predicted torques on a new noisy motion, divided by the noise.
+    possible : bool
+        True if all pseudo-inertias are positive definite, also for bad data.
+    terms : float
+        Largest error of a motor's damping, friction or offset torque, relative to its rms torque.
+    diagnosed : tuple of str
+        Cases of bad data for which a note is issued.
     """
 
     base: int
@@ -204,12 +217,12 @@ def _identified(robot: chasles.Robot, at: States, tau: np.ndarray) -> Identified
     q, qd, qdd = at
     include = ["inertia", *_motor_terms(robot)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # notes say the same
+        warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
         return chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=include)
 
 
 BAD = ("ten samples", "bad excitation", "wrong units")
-"""Cases of bad data; each must give consistent parameters and a note."""
+"""Cases of bad data. Each must lead to physically consistent parameters and to a note."""
 
 
 def _bad(
@@ -228,7 +241,7 @@ def _bad(
 
 
 def _motor_terms(robot: chasles.Robot) -> list[str]:
-    """Damping, friction and offset of the joints that have motors."""
+    """Return the names of damping, friction and offset of all joints with motors."""
     motors = [name for name in robot.independent if name in robot.joints]
     singles = [name for name in motors if _single(robot, robot.velocity_slice(name).start)]
     return [f"{name}.{term}" for name in singles for term in ("damping", "friction", "offset")]
@@ -245,7 +258,7 @@ def is_possible(found: Identified) -> bool:
 
 
 def _term_error(found: Identified, machine: Machine, at: States, exact: np.ndarray) -> float:
-    """Largest error of a motor's damping, friction or offset torque, relative to its rms torque."""
+    """Return the largest error of a motor's damping, friction or offset torque (see `Accuracy`)."""
     speed, worst = np.sqrt(np.mean(at[1] ** 2, axis=0)), 0.0
     for kind, joint in found.model.unknowns:
         k = machine.robot.velocity_slice(joint).start

@@ -1,10 +1,12 @@
-"""What a call costs with arrays of other libraries: `python -m benchmarks.libraries`.
+"""Time calls with arrays of other array libraries: `python -m benchmarks.libraries`.
 
-Inverse dynamics of the PUMA 560, float64, from Python, results new. Every answer is compared with
-NumPy's before it is timed. On one thread of the processor a call is over when its result is there,
-and the clock is that of the process (see `timing`). With `--gpu` arrays are on the GPU; CALLS calls
-follow each other and nobody waits but for the last, so that what counts is what a call keeps Python
-from going on (or the GPU, if that is longer); the clock is that on the wall.
+The function is inverse dynamics of the PUMA 560 in float64, called from Python. Every result is
+compared with that for NumPy arrays before the call is timed. On the CPU, one thread is used, a call
+ends when its result is available, and processor time is measured (see `timing`).
+
+With `--gpu`, the arrays are on the GPU. Many calls are issued one after another, and only the
+result of the last one is awaited. The measured wall time per call is therefore the time in Python
+or the time on the GPU, whichever is longer.
 """
 
 import argparse
@@ -29,10 +31,10 @@ Route = tuple[str, Callable[[], Any]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print microseconds a call; 1 where an answer was wrong."""
+    """Print the time (us) per call. Return 1 if a result is wrong, else 0."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.libraries", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few rounds, to try the command")
-    parser.add_argument("--gpu", action="store_true", help="arrays on the GPU")
+    parser.add_argument("--quick", action="store_true", help="short trial run with few rounds")
+    parser.add_argument("--gpu", action="store_true", help="use arrays on the GPU")
     options = parser.parse_args(arguments)
     robot = chasles.robots.puma560()
     columns: list[dict[str, float]] = []
@@ -43,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             columns.append(measure(robot, states, QUICK if options.quick else None))
         except ArithmeticError as error:
-            print(f"wrong answer: {error}", file=sys.stderr)
+            print(f"wrong result: {error}", file=sys.stderr)
             return 1
     table = Table("inverse dynamics, PUMA 560", "one state, us", f"{SIZES[1][0]} states, us")
     for name in columns[0]:
@@ -55,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def cpu_times(
     robot: chasles.Robot, states: Sequence[np.ndarray], rounds: Rounds | None
 ) -> dict[str, float]:
-    """Microseconds of each route on the processor."""
+    """Return the time (us) per call of each route on the CPU."""
     import jax
 
     def waiting(run: Callable[[], Any]) -> Callable[[], Any]:
@@ -77,7 +79,7 @@ def cpu_times(
 def gpu_times(
     robot: chasles.Robot, states: Sequence[np.ndarray], rounds: Rounds | None
 ) -> dict[str, float]:
-    """Microseconds of each route on the GPU, of calls that follow each other."""
+    """Return the time (us) per call of each route on the GPU, for consecutive calls."""
     import jax
     import torch
 
@@ -108,12 +110,12 @@ def gpu_times(
 
 
 def answer(result: Any) -> Any:
-    """The joint forces of a result that may have gradients too."""
+    """Return the joint torques of a result, which may be a tuple of torques and gradients."""
     return result[0] if isinstance(result, tuple) else result
 
 
 def cupy_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Route]:
-    """Arrays by a robot's method and by a function compiled for the GPU, results new or not."""
+    """Return routes with CuPy arrays: robot method, CUDA graph, and compiled function."""
     import cupy
 
     arrays = [cupy.asarray(a) for a in states]
@@ -125,14 +127,14 @@ def cupy_routes(robot: chasles.Robot, states: Sequence[np.ndarray]) -> list[Rout
     return [
         ("CuPy", lambda: robot.inverse_dynamics(*arrays)),
         ("CuPy, out=", lambda: robot.inverse_dynamics(*arrays, out=out)),
-        ("CuPy, a graph", graph),
+        ("CuPy, CUDA graph", graph),
         ("CuPy, backend='cuda'", lambda: compiled(*arrays)),
         ("CuPy, backend='cuda', out=", lambda: compiled(*arrays, out=out)),
     ]
 
 
 def torch_routes(robot: chasles.Robot, states: Sequence[np.ndarray], device: str) -> list[Route]:
-    """Tensors as they are, recorded, with a gradient, and in a compiled graph."""
+    """Return routes with PyTorch tensors: plain, recorded, with gradient, and `torch.compile`."""
     import torch
 
     torch.set_num_threads(1)
@@ -150,14 +152,14 @@ def torch_routes(robot: chasles.Robot, states: Sequence[np.ndarray], device: str
     return [
         ("PyTorch", lambda: robot.inverse_dynamics(*plain)),
         ("PyTorch, out=", lambda: robot.inverse_dynamics(*plain, out=out)),
-        ("PyTorch, recorded", lambda: robot.inverse_dynamics(*learning).detach()),
+        ("PyTorch, recorded for a gradient", lambda: robot.inverse_dynamics(*learning).detach()),
         ("PyTorch, with its gradient", gradient),
         ("PyTorch, torch.compile", lambda: graph(*plain)),
     ]
 
 
 def jax_routes(robot: chasles.Robot, states: Sequence[np.ndarray], device: str) -> list[Route]:
-    """Arrays outside and inside `jit`, with a gradient, and by a callback to Python."""
+    """Return routes with JAX arrays: outside and inside `jit`, with gradient, and by a callback."""
     import jax
     import jax.numpy as jnp
 
@@ -186,7 +188,7 @@ def jax_routes(robot: chasles.Robot, states: Sequence[np.ndarray], device: str) 
         ("JAX, outside jit", bound(inverse)),
         ("JAX, jit", bound(jax.jit(inverse))),
         ("JAX, jit, with its gradient", bound(jax.jit(gradient))),
-        ("JAX, jit, NumPy's function by pure_callback", bound(jax.jit(called))),
+        ("JAX, jit, NumPy function by pure_callback", bound(jax.jit(called))),
     ]
 
 

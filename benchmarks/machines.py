@@ -1,6 +1,7 @@
-"""Accelerations of MJCF models here and in MuJoCo, with springs, tendons, actuators and damping.
+"""Compare accelerations of MJCF models in chasles and MuJoCo.
 
-Contacts, limits, friction loss and equalities are soft there and exact here, so they are off.
+Springs, tendons, actuators and damping are included. Contacts, limits, dry friction and equality
+constraints are disabled, because they are soft in MuJoCo and exact in chasles.
 """
 
 import warnings
@@ -18,15 +19,15 @@ from chasles.errors import ChaslesError
 from chasles.model.edit import opened
 
 STATES = 3
-"""Random states and controls at which a model is compared."""
+"""Number of random states and controls at which a model is compared."""
 
 TOLERANCE = 1e-9
-"""Relative to the largest acceleration, or to 1."""
+"""Tolerance for accelerations, relative to the largest acceleration or 1, whichever is larger."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One model: the worst relative errors, and what the reader said is not supported."""
+    """Largest relative errors for a model, and its elements that chasles does not support."""
 
     path: Path
     passive: float = np.nan
@@ -36,17 +37,17 @@ class Compared:
 
     @property
     def agrees(self) -> bool:
-        """Return True if passive and actuated accelerations are the same."""
+        """Return True if passive and actuated accelerations agree."""
         return self.passive <= TOLERANCE and self.actuated <= TOLERANCE
 
     @property
     def explained(self) -> bool:
-        """Return True if they are the same, or a warning names what is not supported."""
+        """Return True if accelerations agree, or the model has unsupported elements."""
         return self.agrees or bool(self.unsupported)
 
 
 def compared(path: Path, seed: int = 0) -> Compared:
-    """Passive and actuated accelerations of a model at random states."""
+    """Compare passive and actuated accelerations of a model at random states."""
     import mujoco
 
     there = mujoco.MjModel.from_xml_path(str(path))
@@ -59,13 +60,13 @@ def compared(path: Path, seed: int = 0) -> Compared:
     source = read.model.source
     robot = chasles.Robot(_free(opened(source, None)), mimic=False)
     if robot.nv != there.nv:
-        return Compared(path, refused=f"nv is {robot.nv} here, {there.nv} there")
+        return Compared(path, refused=f"nv is {robot.nv} in chasles, {there.nv} in MuJoCo")
     worst = [max(errors) for errors in zip(*_errors(robot, there, seed), strict=True)]
     return Compared(path, *worst, unsupported=source.unsupported)
 
 
 def _free(source: Any) -> Any:
-    """Without dry friction, which is a constraint in MuJoCo."""
+    """Remove dry friction, which is a constraint in MuJoCo, and mimic relations of joints."""
     joints = tuple(replace(joint, friction=0.0, mimic=None) for joint in source.joints)
     return replace(source, joints=joints)
 
@@ -103,5 +104,5 @@ def _errors(robot: chasles.Robot, there: Any, seed: int) -> Iterator[tuple[float
 
 
 def _way(robot: chasles.Robot) -> str:
-    """Tendons with inertia couple joints, which articulated bodies do not take."""
+    """Return the method of forward dynamics. Articulated bodies do not support tendon inertia."""
     return "augmented-tensor" if robot.model.rotors else "articulated-body"

@@ -1,4 +1,4 @@
-"""MuJoCo MJX: bias forces by those stages of its pipeline that they need, under vmap and jit."""
+"""Bias forces by MuJoCo MJX with vmap and jit, using only the required pipeline stages."""
 
 import tempfile
 from collections.abc import Callable, Sequence
@@ -15,23 +15,23 @@ import chasles
 
 
 def model(robot: chasles.Robot) -> mujoco.MjModel:
-    """The robot for MuJoCo, by way of a file that chasles writes; joints are in the same order."""
+    """Return the robot as a MuJoCo model with the same joint order, by way of an MJCF file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "robot.xml"
         chasles.save(robot, path)
         made = mujoco.MjModel.from_xml_path(str(path))
     names = tuple(made.joint(k).name for k in range(made.njnt))
     if names != robot.joints or made.nq != robot.nv:
-        raise ValueError(f"MuJoCo has joints {names} where chasles has {robot.joints}")
+        raise ValueError(f"joints of MuJoCo {names} differ from those of chasles {robot.joints}")
     return made
 
 
 def runs(
     robot: chasles.Robot, inputs: Sequence[np.ndarray], dtype: str
 ) -> dict[str, Callable[[], Any]]:
-    """Launch bias forces of all states (q, qd) where JAX computes, and return the array."""
+    """Return functions, by label, that compute the bias forces of all states (q, qd) with JAX."""
     if dtype != "float32":
-        raise ValueError("MJX computes in float32")
+        raise ValueError("MJX supports only float32")
     theirs = mjx.put_model(model(robot), impl="jax")
     start = mjx.make_data(theirs, impl="jax")
 

@@ -1,4 +1,4 @@
-"""Motions beside MuJoCo's own loop of steps: arms without contact, a quadruped on soft ground."""
+"""Time rollouts of an arm and of a quadruped on soft ground, and compare them with MuJoCo."""
 
 import tempfile
 from collections.abc import Callable
@@ -20,32 +20,35 @@ from chasles import contact
 from chasles.rollouts import PDControl
 
 TOLERANCE = 1e-8
-"""Positions after a hundred steps, without contact."""
+"""Tolerance for positions after a hundred steps without contact."""
 
 SHARE = 0.03
-"""By how much the mean depth of the feet at rest, and the force there, may differ."""
+"""Tolerance for relative differences of the mean depth of the feet at rest, and of the force."""
 
 FEET = tuple(f"{end}_{side}_foot" for end in ("front", "rear") for side in ("left", "right"))
 RADIUS, MU, KP, KD = 0.02, 0.8, 150.0, 4.0
 GROUND = contact.SoftContact(
     contact.SoftSurface(37_400.0, 100.0), contact.SoftFriction(MU, 37_400.0, 100.0)
 )
-"""As deep under the quadruped as MuJoCo's ground is by default, 1.22 mm in the mean."""
+"""Soft ground in which the feet sink as deep as in MuJoCo by default, 1.22 mm on average."""
 
 STEP_HERE = 2e-3
 STEPS_THERE = {
     "Euler": (mujoco.mjtIntegrator.mjINT_EULER, 5e-3),
     "implicitfast": (mujoco.mjtIntegrator.mjINT_IMPLICITFAST, 6e-3),
 }
-"""The longest steps with which the quadruped comes to rest, in halves of a millisecond here, where
-`Trajectory.unstable` must not report one, and in whole milliseconds there."""
+"""Longest step sizes (s) with which the quadruped comes to rest.
+
+For chasles, the step size is a multiple of 0.5 ms for which `Trajectory.unstable` reports no robot.
+For MuJoCo, step sizes are multiples of 1 ms, by integrator.
+"""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What is compared: seconds of processor time for a second of one robot's motion.
+    """Processor times (s) of chasles (`here`) and MuJoCo (`there`) per simulated second and robot.
 
-    steps: of one robot in a second of processor time.
+    `steps` is the number of steps of one robot per second of processor time.
     """
 
     title: str
@@ -57,25 +60,25 @@ class Motion:
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as MuJoCo."""
+        """Speed relative to MuJoCo."""
         return self.there / self.here
 
 
 def measure(
     batch: int, steps: int, rounds: Rounds, progress: Callable[[str], None] = lambda _: None
 ) -> list[Motion]:
-    """All comparisons. Raises WrongAnswer where the motions differ."""
+    """Measure all motions. Raise WrongAnswer if the motions of the libraries differ."""
     found = []
     for title, name, count, length, every in (
         ("Panda, batch", "panda batch", batch, 100, 100),
-        ("Panda, batch, all states kept", "panda batch kept", batch, 100, 1),
-        ("Panda, one robot, all states kept", "panda one", 1, steps, 1),
+        ("Panda, batch, all states stored", "panda batch kept", batch, 100, 1),
+        ("Panda, one robot, all states stored", "panda one", 1, steps, 1),
     ):
         progress(title)
         found.append(_panda(title, name, count, length, every, rounds))
     for title, name, count in (
         ("quadruped on soft ground, batch", "quadruped batch", min(batch, 256)),
-        ("quadruped on soft ground, one", "quadruped one", 1),
+        ("quadruped on soft ground, one robot", "quadruped one", 1),
     ):
         progress(title)
         found.append(_quadruped(title, name, count, rounds))
@@ -83,9 +86,9 @@ def measure(
 
 
 def _panda(title: str, name: str, count: int, steps: int, every: int, rounds: Rounds) -> Motion:
-    """Semi-implicit Euler of a millisecond from random states.
+    """Measure the Panda with semi-implicit Euler steps of 1 ms from random states.
 
-    MuJoCo's loop keeps every state, in an array made beforehand; here they are kept in a new one.
+    MuJoCo stores every state in an existing array. chasles stores states in a new array.
     """
     case, dt = CASES["panda"], 1e-3
     robot = chasles_robot(case, snap=False)
@@ -124,7 +127,7 @@ def _panda(title: str, name: str, count: int, steps: int, every: int, rounds: Ro
 
 
 def _quadruped(title: str, name: str, count: int, rounds: Rounds, duration: float = 1.5) -> Motion:
-    """Dropped from a hand's breadth with legs on springs; ends kept on both sides."""
+    """Measure the quadruped, dropped from 5 to 10 cm, with legs held by PD control."""
     robot = chasles.robots.quadruped()
     stance = robot.neutral()
     stance[7:] = np.tile([0.0, 0.8, -1.6], 4)
@@ -157,8 +160,8 @@ def _quadruped(title: str, name: str, count: int, rounds: Rounds, duration: floa
         depth, force = -found.gaps[:, -1].mean(), found.forces[:, -1, :, 2].sum(axis=1)
         if not (abs(depth / rest - 1.0) < SHARE and np.abs(force / weight - 1.0).max() < SHARE):
             raise WrongAnswer(
-                f"{title}: at rest {1e3 * depth:.3f} mm deep and {force.mean():.2f} N here, "
-                f"{1e3 * rest:.3f} mm and {weight:.2f} N there"
+                f"{title}: depth at rest {1e3 * depth:.3f} mm and force {force.mean():.2f} N, "
+                f"but {1e3 * rest:.3f} mm in MuJoCo and weight {weight:.2f} N"
             )
 
     check()
@@ -171,7 +174,7 @@ def _quadruped(title: str, name: str, count: int, rounds: Rounds, duration: floa
 
 
 class _Peer:
-    """The same drop by MuJoCo with one integrator, in its own loop."""
+    """Simulation of the quadruped with MuJoCo's rollout and one of its integrators."""
 
     def __init__(
         self,
@@ -191,7 +194,7 @@ class _Peer:
         self.state = np.empty((len(q), self.steps, self.start.shape[1]))
 
     def run(self) -> None:
-        """All states, all steps."""
+        """Run all steps from all initial states."""
         rollout.rollout(
             self.model,
             self.data,
@@ -203,7 +206,7 @@ class _Peer:
 
 
 def _standing(robot: chasles.Robot, stance: Array, q: Array, duration: float) -> float:
-    """How deep the feet are in MuJoCo's ground at rest, in the mean, in m; by all integrators."""
+    """Return the mean depth (m) of the feet at rest in MuJoCo; the integrators must agree."""
     depths = []
     for integrator, dt in STEPS_THERE.values():
         peer = _Peer(robot, stance, q, duration, integrator, dt)
@@ -211,19 +214,21 @@ def _standing(robot: chasles.Robot, stance: Array, q: Array, duration: float) ->
         for _ in range(peer.steps):
             mujoco.mj_step(peer.model, peer.data)
         if peer.data.ncon != len(FEET):
-            raise WrongAnswer("MuJoCo's quadruped does not stand on its four feet")
+            raise WrongAnswer("the quadruped does not stand on four feet in MuJoCo")
         depths.append(-float(np.mean([c.dist for c in peer.data.contact])))
     if abs(depths[0] / depths[1] - 1.0) > SHARE:
-        raise WrongAnswer(f"MuJoCo's integrators end at different depths, {depths}")
+        raise WrongAnswer(f"MuJoCo's integrators give different depths: {depths}")
     return depths[0]
 
 
 def _on_feet(robot: chasles.Robot) -> mujoco.MjModel:
-    """The quadruped with balls for feet, a floor, and springs in its joints."""
+    """Return the quadruped as a MuJoCo model with spherical feet, a floor, and PD actuators."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "quadruped.xml"
         chasles.save(robot, path)
         spec = mujoco.MjSpec.from_file(str(path))
+    for geom in spec.geoms:  # chasles simulates contact of the feet only
+        geom.contype = geom.conaffinity = 0
     floor = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1.0, 1.0, 1.0])
     floor.friction[0] = MU
     for foot in FEET:

@@ -1,4 +1,4 @@
-"""MuJoCo: the same robot from its URDF, its coordinates, and its routes from Python."""
+"""Models and coordinates of MuJoCo, and routes that call MuJoCo from Python."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,14 +16,14 @@ from benchmarks.states import Array, Coordinates, States
 
 DISABLED = ("CONSTRAINT", "CONTACT", "ACTUATION", "DAMPER", "SPRING", "SENSOR", "EULERDAMP",
             "AUTORESET")  # fmt: skip
-"""What MuJoCo computes besides rigid-body dynamics."""
+"""MuJoCo features that are disabled, because they are not part of rigid-body dynamics."""
 
 
 def model(case: Case, robot: chasles.Robot) -> mujoco.MjModel:
-    """The URDF without shapes, with locked joints fixed and the root, if it floats, set free.
+    """Load the URDF file into MuJoCo, without shapes, and with locked joints fixed.
 
-    Raises ValueError where MuJoCo does not take the file. The step is 1 s, so that a step's change
-    of velocity is the acceleration.
+    A floating base gets a free joint. The time step is 1 s, so the change of velocity in a step
+    equals the acceleration. Raise ValueError if MuJoCo cannot load the file.
     """
     root = ElementTree.parse(path_of(case)).getroot()
     for link in root.iter("link"):
@@ -46,7 +46,10 @@ def model(case: Case, robot: chasles.Robot) -> mujoco.MjModel:
 
 
 def coordinates(robot: chasles.Robot, model: mujoco.MjModel, states: States) -> Coordinates:
-    """Joints by name; a free joint's linear velocity first and along the world's axes."""
+    """Convert states to MuJoCo's coordinates; joints are matched by name.
+
+    The linear velocity of a free joint comes first, along the axes of the world.
+    """
     count = len(states.q)
     q, T = np.empty((count, model.nq)), np.zeros((count, model.nv, model.nv))
     b = np.zeros((count, model.nv))
@@ -68,7 +71,7 @@ def coordinates(robot: chasles.Robot, model: mujoco.MjModel, states: States) -> 
 
 
 def _rotations(quaternion: Array) -> Array:
-    """The rotation matrices (n, 3, 3) of unit quaternions (w, x, y, z)."""
+    """Return the rotation matrices (n, 3, 3) of unit quaternions (w, x, y, z)."""
     w, u = quaternion[:, 0, None, None], quaternion[:, 1:]
     cross = np.cross(u[:, None, :], np.eye(3)).swapaxes(1, 2)
     return np.eye(3) + 2.0 * w * cross + 2.0 * cross @ cross
@@ -77,7 +80,7 @@ def _rotations(quaternion: Array) -> Array:
 def routes(
     model: mujoco.MjModel, function: str, states: States, theirs: Coordinates
 ) -> list[Route]:
-    """A Python loop over the states; for forward dynamics also MuJoCo's own loop of steps."""
+    """Return routes: a Python loop over states and, for forward dynamics, MuJoCo's rollout."""
     data = mujoco.MjData(model)
     inputs = theirs.states(states).inputs(function)
     rows = list(zip(*inputs, strict=True))
@@ -92,7 +95,7 @@ def routes(
 
 
 class Step(NamedTuple):
-    """Where a state goes in MuJoCo's data, the call, and where its result then lies."""
+    """Fields of MuJoCo's data for a state, the function to call, and the field of the result."""
 
     fields: tuple[Array, ...]
     call: Callable[[], None]
@@ -100,7 +103,7 @@ class Step(NamedTuple):
 
 
 def _loop(step: Step, rows: Sequence[tuple[Array, ...]]) -> None:
-    """Put each row into MuJoCo's data and call."""
+    """Copy each row to MuJoCo's data, and call the function."""
     fields, call, _ = step
     for row in rows:
         for field, values in zip(fields, row, strict=True):
@@ -111,7 +114,7 @@ def _loop(step: Step, rows: Sequence[tuple[Array, ...]]) -> None:
 def _returned(
     step: Step, rows: Sequence[tuple[Array, ...]], function: str, theirs: Coordinates
 ) -> Array:
-    """The results of all rows, in chasles' coordinates."""
+    """Return the results of all rows, in chasles' coordinates."""
     results = np.empty((len(rows), *step.result.shape))
     for k, row in enumerate(rows):
         _loop(step, [row])
@@ -124,7 +127,7 @@ def _inverse(m: Any, d: Any) -> Step:
 
 
 def _newton_euler(m: Any, d: Any) -> Step:
-    """Inverse dynamics by its parts, without what `mj_inverse` does besides."""
+    """Return inverse dynamics as separate stages, without the additional work of `mj_inverse`."""
     result = np.empty(m.nv)
 
     def call() -> None:
@@ -137,7 +140,7 @@ def _newton_euler(m: Any, d: Any) -> Step:
 
 
 def _composite(m: Any, d: Any) -> Step:
-    """The dense mass matrix; `mj_makeM` includes armature."""
+    """Return the computation of the dense mass matrix; `mj_makeM` includes armature."""
     result = np.empty((m.nv, m.nv))
 
     def call() -> None:
@@ -158,13 +161,13 @@ CALLS: dict[str, dict[str, Callable[[Any, Any], Step]]] = {
     "mass_matrix": {"mj_makeM": _composite},
     "forward_dynamics": {"mj_forward": _forward},
 }
-"""By function and label: the step for a model and its data."""
+"""Functions that return the `Step` for a model and its data, by function and label."""
 
 
 def _rollout(
     model: mujoco.MjModel, data: mujoco.MjData, theirs: Coordinates, inputs: list[Array]
 ) -> Route:
-    """One step of 1 s from every state, in C++ on the calling thread: integration included."""
+    """Return the route with one step of 1 s per state, including integration, in C++."""
     q, qd, tau = inputs
     start = np.hstack([np.zeros((len(q), 1)), q, qd])
     end = np.full((len(q), 1, start.shape[1]), np.nan)

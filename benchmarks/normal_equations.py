@@ -1,4 +1,4 @@
-"""Normal equations of identification: chasles beside NumPy over Pinocchio's regressor, one core."""
+"""Time normal equations of identification, and compare with NumPy and Pinocchio's regressor."""
 
 import time
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from chasles.identification.equations import Equations
 from chasles.identification.linear import LinearModel, base
 
 PINOCCHIO_STATES = 2000
-"""States of a timed run of Pinocchio's loop."""
+"""Number of states in a timed run of Pinocchio's loop."""
 
 REPEATS = 5
-"""Timed runs, of which the fastest counts."""
+"""Number of timed runs. The fastest run counts."""
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """States a second on one core, and the largest relative difference of predicted torques."""
+    """States per second on one core, and largest relative difference of predicted torques."""
 
     ours: float
     theirs: float
@@ -28,7 +28,7 @@ class Throughput:
 
 
 def measure(name: str, states: int) -> Throughput:
-    """Time both on the same states and torques of fixed-base arms, and compare what they find."""
+    """Time both implementations for a fixed-base arm, and compare the predicted torques."""
     import pinocchio
 
     robot, model = chasles_robot(CASES[name], snap=False), pinocchio_model(CASES[name])
@@ -52,7 +52,7 @@ def measure(name: str, states: int) -> Throughput:
     chosen = base(linear, rng, none)
     equations = Equations(linear, chosen)
     if [joint for joint in model.names if joint != "universe"] != list(robot.joints):
-        raise WrongAnswer(f"{name}: the joints are in another order")
+        raise WrongAnswer(f"{name}: the joint order differs from Pinocchio's")
     fast = _seconds(lambda: equations.grams((q, qd, qdd, tau))) / states
     slow = _seconds(lambda: theirs(few)) / PINOCCHIO_STATES
     ours = _ours(equations, (q[few], qd[few], qdd[few], tau[few]))
@@ -69,14 +69,14 @@ def measure(name: str, states: int) -> Throughput:
 
 
 def _ours(equations: Equations, sample: Any) -> np.ndarray:
-    """Least squares for the base parameters from the Gram matrices of all rows."""
+    """Return the least-squares solution for the base parameters, from the Gram matrices."""
     sums = equations.grams(sample).sums.sum(axis=0)
     start = equations.base.combination @ equations.model.nominal
     return np.asarray(start + np.linalg.solve(sums[:-1, :-1], sums[:-1, -1]))
 
 
 def _seconds(run: Any) -> float:
-    """Least processor time of one thread."""
+    """Return the minimum processor time (s) of a run on one thread."""
     run()
     taken = []
     for _ in range(REPEATS):

@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops in Pinocchio, made from the same descriptions."""
+"""Convert mechanisms with closed loops to Pinocchio, and compute their forward dynamics."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, JointData, LoopData
 
 ACCURACY, REGULARIZATION, ITERATIONS = 1e-12, 1e-8, 50
-"""Of the proximal iterations with which it solves redundant equations."""
+"""Settings of Pinocchio's proximal iterations, which solve redundant equations."""
 
 JOINTS: dict[str, Callable[[JointData], Any]] = {
     "revolute": lambda joint: pin.JointModelRevoluteUnaligned(_vector(joint.axis)),
@@ -27,17 +27,17 @@ JOINTS: dict[str, Callable[[JointData], Any]] = {
     "spherical": lambda _: pin.JointModelSpherical(),
     "free": lambda _: pin.JointModelFreeFlyer(),
 }
-"""Its joint for each of ours; a planar one moves in x and y."""
+"""Pinocchio's joint for each joint type of chasles. A planar joint moves in x and y."""
 
 ANCHORS = {"spherical": (0.0,), "revolute": (-0.5, 0.5)}
-"""Where along its axis (m) points hold a loop joint together."""
+"""Positions (m) along the axis at which point constraints represent a loop joint."""
 
 
 class Mechanism:
-    """A robot with loops in Pinocchio; arrays as chasles has them.
+    """Robot with closed loops in Pinocchio.
 
-    flat: revolute loop joints, all normal to one plane, are held at one point, which leaves fewer
-    redundant equations.
+    If `flat`, revolute loop joints are represented by one point constraint instead of two. This is
+    valid if the axes are normal to one plane, and reduces the number of redundant equations.
     """
 
     def __init__(self, robot: chasles.Robot, *, flat: bool = False) -> None:
@@ -55,32 +55,32 @@ class Mechanism:
         pin.initConstraintDynamics(self.model, self.data, self.constraints, self.datas)
 
     def call(self, q: Array, qd: Array, tau: Array) -> Array:
-        """Accelerations of one state, everything in Pinocchio's coordinates."""
+        """Return the accelerations for one state, in Pinocchio's coordinates."""
         return pin.constraintDynamics(
             self.model, self.data, q, qd, tau, self.constraints, self.datas, self.settings
         )
 
     def call_once(self, q: Array, qd: Array, tau: Array) -> Array:
-        """The same without proximal iterations, for equations of which none is redundant."""
+        """Return the accelerations without proximal iterations; equations must not be redundant."""
         return pin.constraintDynamics(
             self.model, self.data, q, qd, tau, self.constraints, self.datas, self.plain
         )
 
     def states(self, q: Array, qd: Array, tau: Array) -> tuple[Array, Array, Array]:
-        """Some states in Pinocchio's coordinates."""
+        """Convert states to Pinocchio's coordinates."""
         there = self.convention
         return there.to_position(q), there.to_velocity(q, qd), there.to_effort(q, tau)
 
     def forward_dynamics(self, q: Array, qd: Array, tau: Array) -> Array:
-        """Accelerations of some states (n, ...), as chasles gives them."""
+        """Return the accelerations for n states, in chasles' coordinates."""
         states = self.states(q, qd, tau)
         found = np.array([np.array(self.call(*row)) for row in zip(*states, strict=True)])
         return self.convention.from_acceleration(*states[:2], found)
 
     def loop_forces(self) -> Array:
-        """What the last call found that each constraint exerts on its second joint's body.
+        """Return the wrenches that the constraints exert on their second bodies in the last call.
 
-        (moment, force) along the axes and about the origin of its frame there.
+        Each wrench is (moment, force) in the frame of the constraint on that body.
         """
         wrenches = []
         for data in self.datas:
@@ -90,7 +90,7 @@ class Mechanism:
 
 
 def _tree(source: Description) -> tuple[Any, dict[str | None, tuple[int, Any]]]:
-    """The model, and where links are: the number of the joint that carries each, and its pose."""
+    """Return the model and, for each link, the index of its joint and its pose in that frame."""
     model = pin.Model()
     model.gravity.linear = _vector(source.gravity)
     inertias = {link.name: link.inertia for link in source.links}
@@ -98,7 +98,7 @@ def _tree(source: Description) -> tuple[Any, dict[str | None, tuple[int, Any]]]:
     children = {joint.child for joint in source.joints}
     places |= {name: places[None] for name in inertias if name not in children}
     waiting = [joint for joint in source.joints if joint.parent in places]
-    while waiting:  # branch after branch: its algorithms take the numbers of a subtree as a range
+    while waiting:  # depth first, because Pinocchio requires consecutive indices in a subtree
         joint = waiting.pop()
         number, place = places[joint.parent]
         place = place * _pose(joint.pose)
@@ -116,7 +116,7 @@ def _tree(source: Description) -> tuple[Any, dict[str | None, tuple[int, Any]]]:
 def _closed(
     model: Any, loop: LoopData, places: dict[str | None, tuple[int, Any]], flat: bool
 ) -> list[Any]:
-    """The constraints that a loop joint is for Pinocchio."""
+    """Return the constraints that represent a loop joint in Pinocchio."""
     (i, P), (j, S) = places[loop.parent], places[loop.child]
     ends = P * _pose(loop.pose), S * _pose(loop.child_pose)
     if loop.kind == "fixed":

@@ -1,4 +1,4 @@
-"""Pinocchio: its coordinates, and its routes from Python on one thread."""
+"""Coordinates of Pinocchio, and routes that call Pinocchio from Python on one thread."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,11 @@ from benchmarks.states import Array, Coordinates, States
 
 
 def coordinates(robot: chasles.Robot, model: Any, states: States) -> Coordinates:
-    """Joints by name; linear before angular; quaternions (x, y, z, w); cos and sin for circles."""
+    """Convert states to Pinocchio's coordinates; joints are matched by name.
+
+    Linear coordinates precede angular ones, quaternions are (x, y, z, w), and the angle of a
+    continuous joint is stored as (cos, sin).
+    """
     q, T = np.empty((len(states.q), model.nq)), np.zeros((model.nv, model.nv))
     for name in robot.joints:
         joint = model.joints[model.getJointId(name)]
@@ -33,7 +37,7 @@ def coordinates(robot: chasles.Robot, model: Any, states: States) -> Coordinates
 
 
 def routes(model: Any, function: str, states: States, theirs: Coordinates, tip: str) -> list[Route]:
-    """The Python call for every state, and its own loop in C++ or else one that keeps results."""
+    """Return routes: single calls, and a C++ loop or a Python loop that stores the results."""
     data, inputs = model.createData(), theirs.states(states).inputs(function)
     made = []
     for label, call, *extra in _calls(model, data, function, tip):
@@ -57,11 +61,11 @@ BATCHES: dict[str, tuple[str, Callable[..., object]]] = {
     "inverse_dynamics": ("rneaInParallel", pin.rneaInParallel),
     "forward_dynamics": ("abaInParallel", pin.abaInParallel),
 }
-"""Its loops in C++, run here with one thread, in place."""
+"""Pinocchio's loops in C++. They run on one thread and write to an existing array."""
 
 
 def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ...]]:
-    """(label, call, constant last arguments) of every way to compute one state."""
+    """Return (label, call, constant last arguments) for all ways to compute one state."""
     world = pin.Convention.WORLD
     if function == "inverse_dynamics":
         return [("rnea", partial(pin.rnea, model, data))]
@@ -84,7 +88,7 @@ def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ..
     assert function == "forward_kinematics"
 
     def pose(q: Array) -> Any:
-        """The pose of one frame; Pinocchio has no call that spares the rest of the tree."""
+        """Return the pose of a frame. Pinocchio always computes the whole tree."""
         pin.forwardKinematics(model, data, q)
         return pin.updateFramePlacement(model, data, frame)
 
@@ -92,9 +96,9 @@ def _calls(model: Any, data: Any, function: str, tip: str) -> list[tuple[Any, ..
 
 
 def _linearize(model: Any, data: Any) -> Callable[..., Array]:
-    """[A B] in one array that is made once: only the three blocks that change are written."""
+    """Return a function that computes [A B] in an array; only blocks that change are written."""
     n = model.nv
-    assert n == model.nq, "the top left block is zero for joints whose steps add"
+    assert n == model.nq, "joint positions must be integrable by addition"
     both = np.zeros((2 * n, 3 * n))
     both[:n, n : 2 * n] = np.eye(n)
     by_q, by_qd, by_tau = np.split(both[n:], 3, axis=1)
@@ -114,13 +118,13 @@ def _keep(call: Callable[..., Any], rows: list[tuple[Any, ...]], out: Array) -> 
 def _returned(
     call: Callable[..., Any], rows: list[tuple[Any, ...]], function: str, theirs: Coordinates
 ) -> Array:
-    """The results of all rows, in chasles' conventions."""
+    """Return the results of all rows, in chasles' conventions."""
     if function == "forward_kinematics":
         return np.array([call(*row).homogeneous for row in rows])
     return _mine(function, theirs, np.array([np.array(call(*row)) for row in rows]))
 
 
 def _mine(function: str, theirs: Coordinates, results: Array) -> Array:
-    """Pinocchio's results in chasles' conventions: a Jacobian has its angular rows first."""
+    """Convert results to chasles' conventions, in which angular rows of a Jacobian are first."""
     turned = results[:, [3, 4, 5, 0, 1, 2]] if function == "jacobian" else results
     return theirs.result(function, turned)

@@ -1,4 +1,4 @@
-"""The picture of a comparison: how many times as fast as Pinocchio, one call and in batches."""
+"""Plot the speed relative to Pinocchio, for single calls and for batches."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from benchmarks.robots import CASES
 
 
 def plot(comparison: Comparison, path: Path) -> None:
-    """One panel for single calls and one for batches; one group of bars a function."""
+    """Save a plot with one panel for single calls and one for batches, with bars per function."""
     robots = list(dict.fromkeys(row.robot for row in comparison.rows))
     functions = list(dict.fromkeys(row.function for row in comparison.rows))
     figure = Figure(figsize=(9.0, 1.2 + 0.7 * len(functions)), layout="constrained")
@@ -25,12 +25,12 @@ def plot(comparison: Comparison, path: Path) -> None:
             axes.barh(place, ratio, width, color=f"C{k}")
             axes.text(ratio, place, f" {ratio:.1f}", va="center", fontsize="x-small")
     titles = (
-        (single, "one call from Python"),
+        (single, "single calls from Python"),
         (batch, f"batches of {comparison.effort.batch}, one core"),
     )
     for axes, title in titles:
         axes.set_title(title, fontsize="medium")
-        axes.set_xlabel("times as fast as Pinocchio")
+        axes.set_xlabel("speed relative to Pinocchio")
         axes.axvline(1.0, color="k", linewidth=0.8)
         axes.margins(x=0.12)
         axes.spines[["top", "right"]].set_visible(False)

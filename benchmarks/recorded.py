@@ -1,4 +1,4 @@
-"""Logs of a Panda with a finger, for benchmarks: folders of equal files, of any total length."""
+"""Create logs of a Panda with a finger: folders of identical files, of any total size."""
 
 import os
 import shutil
@@ -13,27 +13,27 @@ from benchmarks.robots import CASES, path_of
 from chasles.identification.logs import column_names
 
 STEP = 1e-3
-"""Time (s) between states."""
+"""Time (s) between consecutive states."""
 
 DIGITS = 4
-"""Decimal places of numbers in .csv files."""
+"""Number of decimal places in .csv files."""
 
 NOISE = 0.01
-"""Noise of torques, relative to their standard deviation."""
+"""Standard deviation of torque noise, relative to that of the torques."""
 
 
 def robot_file() -> Path:
-    """The Panda's file."""
+    """Return the path of the Panda's URDF file."""
     return path_of(CASES["panda"])
 
 
 def panda() -> chasles.Robot:
-    """The Panda as the commands load it: eight degrees of freedom."""
+    """Return the Panda as loaded by the commands, with eight degrees of freedom."""
     return chasles.load(robot_file())
 
 
 def columns(robot: chasles.Robot, states: int, *, tau: bool) -> dict[str, np.ndarray]:
-    """A Fourier motion with its exact rates, and torques with noise if wanted."""
+    """Return a motion (Fourier series) with exact derivatives and, if `tau`, noisy torques."""
     rng, t = np.random.default_rng(0), STEP * np.arange(states)
     w = 2.0 * np.pi * np.array([0.11, 0.23, 0.37, 0.53, 0.71])
     phase = np.outer(t, w)
@@ -53,7 +53,7 @@ def columns(robot: chasles.Robot, states: int, *, tau: bool) -> dict[str, np.nda
 
 
 def write(folder: Path, files: int, states: int, *, kind: str = "parquet", tau: bool) -> None:
-    """Write a folder of logs with `states` rows each; all but the first are links to it."""
+    """Write a folder of logs with `states` rows each. All but the first are links to the first."""
     folder.mkdir(parents=True)
     first, table = folder / f"log-00000.{kind}", columns(panda(), states, tau=tau)
     if kind == "csv":
@@ -66,7 +66,7 @@ def write(folder: Path, files: int, states: int, *, kind: str = "parquet", tau: 
 
 
 def separate(folder: Path) -> None:
-    """Replace links by copies that are on the disk but not in memory."""
+    """Replace links by copies, and remove all files from the page cache."""
     first, *others = sorted(folder.iterdir())
     for other in others:
         other.unlink()

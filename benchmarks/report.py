@@ -1,4 +1,4 @@
-"""What a comparison says: tables for people, JSON for programs."""
+"""Print the results of a comparison as tables, and write them as JSON."""
 
 import json
 import os
@@ -33,11 +33,11 @@ from benchmarks.targets import (
 )
 
 PACKAGES = ("numpy", "llvmlite", "pin", "mujoco", "casadi", "example-robot-data")
-"""The packages whose versions a result belongs to, besides chasles."""
+"""Packages whose versions are written to the JSON file, in addition to that of chasles."""
 
 
 def show(comparison: Comparison, alone: Alone, console: Console) -> None:
-    """Print every number beside its target."""
+    """Print tables of all measurements, with the targets."""
     console.print(
         _batches(comparison),
         _single_calls(comparison),
@@ -52,7 +52,7 @@ def show(comparison: Comparison, alone: Alone, console: Console) -> None:
 
 
 def _table(title: str, *columns: str, caption: str | None = None) -> Table:
-    """A table whose first two columns are words and whose others are numbers."""
+    """Return an empty table with two columns of text, followed by columns of numbers."""
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < 2 else "right", no_wrap=True)
@@ -61,12 +61,12 @@ def _table(title: str, *columns: str, caption: str | None = None) -> Table:
 
 def _batches(comparison: Comparison) -> Table:
     table = _table(
-        f"Batches of {comparison.effort.batch}, in ns per state",
+        f"Batches of {comparison.effort.batch} states: time per state, in ns",
         *("robot", "function", "chasles", "Pinocchio", "ratio", "target", "by medians", "kept"),
         *("MuJoCo", "ratio"),
-        caption="Called from Python on one thread, fastest route of each library: the least "
-        "processor time of many, routes taking turns.\nchasles leaves all results in an array, as "
-        "C++ loops do; loops in Python keep none. kept: the ratio to one that does.",
+        caption="Minimum processor time of each library's fastest route, called from Python on one "
+        "thread.\nchasles and loops in C++ store all results in an array; loops in Python discard "
+        "them. kept: ratio to the fastest route of Pinocchio that stores them.",
     )
     for row in comparison.rows:
         ratio, target = row.speedup, _speedup_target(comparison, row)
@@ -86,7 +86,7 @@ def _batches(comparison: Comparison) -> Table:
 
 def _single_calls(comparison: Comparison) -> Table:
     ours = ("new array", "ratio", "target", "out=", "ratio", "target")
-    table = _table("One call from Python, in ns", "robot", "function", "Pinocchio", *ours)
+    table = _table("Time per call from Python, in ns", "robot", "function", "Pinocchio", *ours)
     for row in comparison.rows:
         cells = [_fastest(row, "Pinocchio", [False])]
         key, found = (row.robot, row.function), {r.label: r for r in row.routes}
@@ -103,10 +103,10 @@ def _single_calls(comparison: Comparison) -> Table:
 
 def _answers(comparison: Comparison) -> Table:
     table = _table(
-        "Relative error of all states against Pinocchio, before and after timing",
+        "Largest relative difference from Pinocchio, over all states",
         *("robot", "function", "as timed", "allowed", "snap=False", "MuJoCo", "allowed"),
-        caption="Timed with snap=True, which idealises angles of the file: allowed is "
-        f"{TOLERANCE:g} and {SNAP_AMPLIFICATION:g} times the sum of the changes.",
+        caption="Timed with snap=True, which rounds angles of the file. Allowed: "
+        f"{TOLERANCE:g} plus {SNAP_AMPLIFICATION:g} times the sum of the changes in rad.",
     )
     for row in comparison.rows:
         errors = [r.error for r in row.routes if r.library == "MuJoCo"]
@@ -122,7 +122,7 @@ def _answers(comparison: Comparison) -> Table:
 
 
 def _speedup_target(comparison: Comparison, row: Row) -> float | None:
-    """The target, which speaks of one size of batch."""
+    """Return the target, or None if the batch does not have the size of the targets."""
     return SPEEDUP.get((row.robot, row.function)) if comparison.effort.batch == BATCH else None
 
 
@@ -133,7 +133,7 @@ def _head(row: Row | Compilation) -> tuple[str, str]:
 
 def _compilations(comparison: Comparison) -> Table:
     columns = ("robot", "function", "trace", "trace and compile", "target", "from cache")
-    table = _table("Processor time to make a function, in s", *columns)
+    table = _table("Processor time to trace and compile a function, in s", *columns)
     for made in comparison.compilations:
         target = COMPILE_SECONDS.get((made.robot, made.function))
         total = _verdict(f"{made.total:.3f}", target is None or made.total <= target)
@@ -144,8 +144,8 @@ def _compilations(comparison: Comparison) -> Table:
 
 def _operations(comparison: Comparison) -> Table:
     columns = ("robot", "reference", "chasles", "Pinocchio", "ratio", "target")
-    caption = "Pinocchio: traced with CasADi, constants folded."
-    table = _table("Multiplications and additions of inverse dynamics", *columns, caption=caption)
+    caption = "Pinocchio: traced with CasADi, with constants folded."
+    table = _table("Multiplications and additions in inverse dynamics", *columns, caption=caption)
     for count in comparison.operations:
         target, reference = OPERATIONS.get(count.robot), count.pinocchio
         source, theirs, verdict = "-", "-", "-"
@@ -160,8 +160,8 @@ def _operations(comparison: Comparison) -> Table:
 
 def _ratios(alone: Alone) -> Table:
     columns = ("Panda, inverse dynamics", "batch", "before", "after", "ratio", "target", "error")
-    caption = "float32 by processor time; threads by the clock on the wall, so on an idle computer."
-    table = _table("chasles beside itself, in ns per state", *columns, caption=caption)
+    caption = "float32: processor time. Threads: wall time, valid only on an idle computer."
+    table = _table("float32 and two threads: time per state, in ns", *columns, caption=caption)
     wanted = ((FLOAT32, BATCH), (THREADS, THREADED_BATCH))
     for row, (target, batch) in zip(alone.ratios, wanted, strict=True):
         met = row.batch != batch or row.speedup >= target
@@ -172,10 +172,10 @@ def _ratios(alone: Alone) -> Table:
 
 
 def _cold_starts(alone: Alone) -> Table:
-    columns = ("new process", "what", "processor", "wall", "target")
-    table = _table("Cold start of the Panda, in s", *columns)
+    columns = ("new process", "case", "processor time", "wall time", "target")
+    table = _table("Start-up of a new process with a Panda, in s", *columns)
     for row in alone.colds:
-        head = "import chasles" if row.what == "import" else "load to first torque"
+        head = "import chasles" if row.what == "import" else "load to first torques"
         target = COLD_SECONDS[row.what]
         verdict = _verdict(f"{row.processor:.3f}", row.processor <= target)
         table.add_row(head, row.what, verdict, f"{row.wall:.3f}", f"{target:g}")
@@ -183,7 +183,7 @@ def _cold_starts(alone: Alone) -> Table:
 
 
 def _fastest(row: Row, library: str, whole: Sequence[bool] = (True, False)) -> str:
-    """The least time in ns, for another library with its route."""
+    """Return the shortest time (ns) of a library, with the route's label for other libraries."""
     for route in row.times(library, whole):
         time = route.minimum * 1e9
         return f"{time:.1f}" if library == "chasles" else f"{time:.0f} {route.label}"
@@ -199,7 +199,7 @@ def _verdict(text: str, met: bool) -> str:
 
 
 def write(comparison: Comparison, alone: Alone, path: Path) -> None:
-    """Every number, with what it was measured on, as JSON."""
+    """Write all measurements to a JSON file, with the date, processor, load and versions."""
     content = asdict(comparison) | {
         "alone": asdict(alone),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -225,7 +225,7 @@ def _versions(packages: Iterable[str]) -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The processor's name."""
+    """Return the name of the processor."""
     listing = Path("/proc/cpuinfo")
     lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

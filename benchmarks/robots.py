@@ -1,4 +1,4 @@
-"""Which robots are compared, and how to make the same robot for chasles and for Pinocchio."""
+"""Robots of the comparison, and functions that load them into chasles and Pinocchio."""
 
 import math
 import os
@@ -14,9 +14,10 @@ import chasles
 
 @dataclass(frozen=True)
 class Case:
-    """A robot of the package example-robot-data.
+    """Robot of the package example-robot-data.
 
-    locked: joints fixed at zero in every library. tip: the link whose pose and Jacobian are timed.
+    The joints in `locked` are fixed at zero in every library. `tip` is the link whose pose and
+    Jacobian are timed.
     """
 
     title: str
@@ -39,14 +40,15 @@ CASES: dict[str, Case] = {
         "Talos, floating", "talos_data/robots/talos_reduced.urdf", "gripper_left_base_link", True
     ),
 }
-"""One row a robot."""
+"""Robots of the comparison."""
 
 
 @lru_cache(maxsize=1)
 def _robot_files() -> dict[str, Path]:
-    """The robot files, by their path below the package's folder `robots`.
+    """Return all robot files, by their path below the package's folder `robots`.
 
-    They are those of the installed package, or below the folder that ROBOT_DATA names.
+    The files come from the folder in the environment variable ROBOT_DATA, if it is set, or else
+    from the installed package.
     """
     if folder := os.environ.get("ROBOT_DATA"):
         found = Path(folder).rglob("*.urdf")
@@ -59,18 +61,18 @@ def _robot_files() -> dict[str, Path]:
 
 
 def path_of(case: Case) -> Path:
-    """The robot's file in the installed package."""
+    """Return the path of a robot's file."""
     return _robot_files()[case.file]
 
 
 def chasles_robot(case: Case, *, snap: bool = True) -> chasles.Robot:
-    """The robot with nothing compiled yet; mimic followers are independent, as in Pinocchio."""
+    """Load a robot, without compiling functions. Mimic joints are independent, as in Pinocchio."""
     robot = chasles.load(path_of(case), floating=case.floating, mimic=False, snap=snap)
     return robot.lock(dict.fromkeys(case.locked, 0.0)) if case.locked else robot
 
 
 def snapped_angle(case: Case) -> float:
-    """The sum of all changes of angles in the file by `snap=True`, in radians."""
+    """Return the sum of all changes (rad) that `snap=True` makes to angles of the file."""
     robot = chasles.load(path_of(case), floating=case.floating, mimic=False)
     found = (re.search(r"angle (\S+) taken as", note) for note in robot.notes)
     angles = [float(match[1]) for match in found if match]
@@ -78,7 +80,7 @@ def snapped_angle(case: Case) -> float:
 
 
 def pinocchio_model(case: Case) -> Any:
-    """The same robot for Pinocchio."""
+    """Load a robot into Pinocchio."""
     import pinocchio
 
     root = [pinocchio.JointModelFreeFlyer()] if case.floating else []

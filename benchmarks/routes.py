@@ -1,4 +1,4 @@
-"""A route: one way from Python to a function's results on a batch, for one library."""
+"""Routes: ways of calling a function of a library from Python for a batch of states."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -13,21 +13,30 @@ import chasles
 from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 
 SINGLE_CALLS = 512
-"""How many states the loop of single chasles calls runs over."""
+"""Number of states for which single calls of chasles are timed."""
 
 
 class WrongAnswer(Exception):
-    """A route disagrees with Pinocchio: nothing it took means anything."""
+    """Raised if results differ from the reference, because the times are then meaningless."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """What is timed, and what it computed.
+    """Timed function of a library, and its results.
 
-    whole: a run leaves the results of all states in one array, as a batch of chasles does;
-    otherwise it is single calls from Python, whose results are not kept (which favours them).
-    count: states in one run. run: compute all of them (this is timed). answers: the results, in
-    chasles' conventions: what the last run left in its array, or what single calls return now.
+    Attributes
+    ----------
+    whole : bool
+        True if a run stores the results of all states in one array, as a batch of chasles does.
+        Otherwise, a run consists of single calls from Python whose results are discarded, which
+        makes them slightly faster.
+    count : int
+        Number of states in a run.
+    run : callable
+        Computes all states. This call is timed.
+    answers : callable
+        Returns the results in chasles' conventions: those of the last run, if it stored them, or
+        else those of new single calls.
     """
 
     library: str
@@ -39,16 +48,16 @@ class Route:
 
 
 def loop(call: Callable[..., Any], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Call for every row and keep nothing: the loop itself runs in C."""
+    """Call a function for every row and discard the results. The loop itself runs in C."""
     deque(starmap(call, rows), maxlen=0)
 
 
 NEW, REUSED = "single call", "single call, out="
-"""Labels of chasles' single calls: the result in a new array, or in one that is reused."""
+"""Labels of single calls of chasles that return a new array, and that reuse an array."""
 
 
 def compiled(robot: chasles.Robot, function: str, **options: Any) -> Any:
-    """The compiled function that a benchmark's function stands for."""
+    """Return the compiled function for a function name of the benchmarks."""
     name = DERIVED.get(function)
     if name is None:
         name, method = method_of(function)
@@ -59,10 +68,10 @@ def compiled(robot: chasles.Robot, function: str, **options: Any) -> Any:
 def chasles_routes(
     robot: chasles.Robot, function: str, states: States, frame: dict[str, str]
 ) -> list[Route]:
-    """A whole batch with `out=` reused, and single calls.
+    """Return the routes of chasles: batches with a reused `out=` array, and single calls.
 
-    Batches run with `threads=1`, and also as the method is called by default, which may share them
-    among threads, whose processor time all counts.
+    One batch runs with `threads=1`, the other with the default, which may use several threads. The
+    processor time of all threads is measured.
     """
     inputs = states.inputs(function)
     made = compiled(robot, function, **frame)
@@ -90,13 +99,13 @@ def chasles_routes(
 def _method(
     robot: chasles.Robot, function: str, inputs: list[Array], frame: dict[str, str]
 ) -> Callable[..., Any]:
-    """The public method, after a first call, which may put a faster one in its place."""
+    """Return the public method. The first call may replace it by a faster one, so call it first."""
     getattr(robot, function)(*(x[0] for x in inputs), **frame)
     return partial(getattr(robot, function), **frame) if frame else getattr(robot, function)
 
 
 def _loop_reused(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]], out: Any) -> None:
-    """Call with `out=` as one writes it; a `partial` in a loop of C would cost more."""
+    """Call a function with `out=` for every row, in a Python loop. A `partial` would be slower."""
     if len(rows[0]) == 1:
         for (q,) in rows:
             call(q, out=out)
@@ -106,12 +115,12 @@ def _loop_reused(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]], out:
 
 
 def _map(change: Callable[[Array], Any], result: Any) -> Any:
-    """Of one array, or of each in a tuple."""
+    """Apply a function to an array, or to each array of a tuple."""
     return tuple(map(change, result)) if isinstance(result, tuple) else change(result)
 
 
 def joined(result: Any, axis: int) -> Array:
-    """Several results as one array: along a new axis, or side by side where shapes differ."""
+    """Join several results: along a new axis, or side by side if their shapes differ."""
     if not isinstance(result, tuple):
         return np.asarray(result)
     if len({a.shape for a in result}) > 1:

@@ -1,4 +1,4 @@
-"""The states that are computed, and the same states in another library's coordinates."""
+"""Random states of a robot, and their conversion to the coordinates of other libraries."""
 
 from dataclasses import dataclass
 
@@ -18,29 +18,31 @@ INPUTS: dict[str, tuple[str, ...]] = {
     "forward_dynamics_derivatives": ("q", "qd", "tau"),
     "linearize": ("q", "qd", "tau"),
 }
-"""The functions that can be compared, and the fields of `States` that each takes. Derivatives are
-by each of these, in this order: results (states, 3, nv, nv). A and B are compared side by side:
-(states, 2 nv, 3 nv)."""
+"""Functions that can be compared, and their inputs (fields of `States`).
+
+Derivatives are taken with respect to each input, in this order: (states, 3, nv, nv). The matrices A
+and B of `linearize` are compared side by side: (states, 2 nv, 3 nv).
+"""
 
 METHODS = ("homogeneous", "homogeneous-link", "lagrange")
-"""Methods of inverse dynamics that are compared beside the fastest, as "inverse_dynamics@..."."""
+"""Additional methods of inverse dynamics, called "inverse_dynamics@..." in the benchmarks."""
 
 INPUTS |= {f"inverse_dynamics@{method}": INPUTS["inverse_dynamics"] for method in METHODS}
 
 
 def method_of(function: str) -> tuple[str, str]:
-    """The function and the method that a benchmark's function stands for."""
+    """Split a function name of the benchmarks into the function and its method."""
     name, _, method = function.partition("@")
     return name, method or "fastest"
 
 
 DERIVED = {f"{name}_derivatives": name for name in ("inverse_dynamics", "forward_dynamics")}
-"""Whose derivatives they are."""
+"""Function that is differentiated, for each name of derivatives."""
 
 
 @dataclass(frozen=True)
 class States:
-    """Random states of a robot, one a row, in chasles' conventions."""
+    """Random states of a robot in chasles' conventions, one state per row."""
 
     q: Array
     qd: Array
@@ -49,22 +51,22 @@ class States:
 
     @staticmethod
     def draw(robot: chasles.Robot, count: int, seed: int = 0) -> "States":
-        """Positions within limits; rates, accelerations and forces of unit variance."""
+        """Draw positions within the limits, and all other values from a normal distribution."""
         rng = np.random.default_rng(seed)
         q = robot.random(rng, size=count)
         return States(q, *rng.normal(size=(3, count, robot.nv)))
 
     def inputs(self, function: str) -> list[Array]:
-        """The arrays that a function takes."""
+        """Return the input arrays of a function."""
         return [getattr(self, name) for name in INPUTS[function]]
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The same states in another library.
+    """Conversion of states to the coordinates of another library, and of its results back.
 
-    q: its positions. Its velocities and forces are T v and T f with an orthogonal T, one for all
-    states or one each; its accelerations are T a + b. Results come back by the inverse.
+    `q` contains the positions in the other library. Its velocities are T v, its forces T f, and its
+    accelerations T a + b, where T is orthogonal. T is either one matrix or one matrix per state.
     """
 
     q: Array
@@ -72,21 +74,21 @@ class Coordinates:
     b: Array
 
     def states(self, states: States) -> States:
-        """All of the states in the other library's coordinates."""
+        """Return the states in the coordinates of the other library."""
         qd, qdd, tau = (self._turn(x) for x in (states.qd, states.qdd, states.tau))
         return States(self.q, qd, qdd + self.b, tau)
 
     def result(self, function: str, theirs: Array) -> Array:
-        """A result of the other library in chasles' coordinates."""
+        """Convert a result of the other library to chasles' coordinates."""
         if function == "forward_kinematics":
             mine = theirs
         elif function == "jacobian":
             mine = theirs @ self.T
         elif function == "mass_matrix" or function in DERIVED:
-            assert self.T.ndim == 2 or function == "mass_matrix", "T depends on q: it has a slope"
+            assert self.T.ndim == 2 or function == "mass_matrix", "T depends on q: unsupported"
             mine = self._back @ theirs @ self.T
         elif function == "linearize":
-            assert self.T.ndim == 2, "T depends on q: it has a slope"
+            assert self.T.ndim == 2, "T depends on q: unsupported"
             mine = np.kron(np.eye(2), self._back) @ theirs @ np.kron(np.eye(3), self.T)
         else:
             shift = self.b if function == "forward_dynamics" else 0.0

@@ -1,8 +1,9 @@
-"""Times of several routes, taken in turns so that all of them meet the same noise.
+"""Time several functions in turn, so that all are affected by the same noise.
 
-The clock is the processor time of all threads of this process. On an idle computer that is the time
-on the wall, for one thread; on a busy one it leaves out the waiting, which would fall on long runs
-(the slower library) and spare short ones. A library that used more threads would gain nothing.
+By default, the clock is the processor time of all threads of this process. On an idle computer and
+for one thread, processor time equals wall time. On a busy computer, processor time excludes the
+time spent waiting, which would mostly affect long runs, that is, the slower library. A library does
+not gain an advantage by using more threads.
 """
 
 import gc
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of one run: the least, which noise can only raise, and the median of all."""
+    """Minimum and median time (s) of one run. Noise can only increase the minimum."""
 
     minimum: float
     median: float
@@ -23,9 +24,10 @@ class Times:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How long to go on: until no minimum fell by more than `step` in the last `quiet` rounds.
+    """Stopping criterion: the minimum times have not decreased in the last `quiet` rounds.
 
-    That many and at least `least` rounds are run, at most `most`: a busy computer takes longer.
+    A relative decrease of at most `step` is ignored. The number of rounds is between `least` and
+    `most`. On a busy computer, more rounds are needed.
     """
 
     least: int
@@ -41,10 +43,11 @@ def interleaved(
     repeats: int = 3,
     clock: Callable[[], int] = time.process_time_ns,
 ) -> list[Times]:
-    """Time every run equally often: in each round each takes its turn of `repeats` timed calls.
+    """Return the times of all runs. In each round, each run is called and timed `repeats` times.
 
-    A turn begins with an untimed call, so that no run pays for what another left in the caches.
-    clock: in ns; `time.perf_counter_ns` where several threads are the point.
+    These calls follow an untimed call, so that no run is slowed down by the cache contents that
+    another run has left. `clock` returns a time in ns; use `time.perf_counter_ns` to compare
+    numbers of threads.
     """
     taken: list[list[float]] = [[] for _ in runs]
     lowest = [float("inf")] * len(runs)
@@ -74,7 +77,7 @@ def _turn(run: Callable[[], object], repeats: int, clock: Callable[[], int]) -> 
 
 
 def seconds(run: Callable[[], object], clock: Callable[[], int] = time.process_time_ns) -> float:
-    """The time of one run, by default the processor's."""
+    """Return the time (s) of one run, by default the processor time."""
     start = clock()
     run()
     return (clock() - start) * 1e-9

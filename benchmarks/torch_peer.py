@@ -1,8 +1,8 @@
-"""PyTorch: inverse dynamics of an arm as one writes it there, in operations on whole batches.
+"""Inverse dynamics of an arm in PyTorch, with operations on whole batches.
 
-Recursive Newton-Euler in three-vectors (Luh, Walker and Paul 1980), each body's quantities as
-tensors (states, 3) along the axes of its own frame, whose z is the joint's axis. It takes trees of
-revolute joints.
+The algorithm is the recursive Newton-Euler method with three-vectors (Luh, Walker and Paul 1980).
+Quantities of a body are tensors (states, 3) in the body's frame, whose z axis is the joint axis.
+Only trees of revolute joints are supported.
 """
 
 import functools
@@ -16,10 +16,20 @@ import chasles
 
 
 class Link(NamedTuple):
-    """A revolute joint and the body that it carries, as tensors.
+    """Revolute joint and the body that it moves, with parameters as tensors.
 
-    p: the parent's number, or -1. E: from the parent's axes to the joint's, at zero; r: the
-    joint's place in the parent's frame. m, c, I: mass, its centre, and inertia about that.
+    Attributes
+    ----------
+    p : int
+        Index of the parent, or -1.
+    E : tensor, shape (3, 3)
+        Rotation from the parent's axes to the joint's axes in the zero position.
+    r : tensor, shape (3,)
+        Position (m) of the joint in the parent's frame.
+    m, c, I : float, tensor, tensor
+        Mass (kg), center of mass (m), and inertia (kg m^2) about the center of mass.
+    armature : float
+        Armature inertia (kg m^2) of the joint.
     """
 
     p: int
@@ -32,7 +42,7 @@ class Link(NamedTuple):
 
 
 def links(robot: chasles.Robot, dtype: str, device: str) -> list[Link]:
-    """The robot's numbers. Raises ValueError where a joint is not revolute."""
+    """Return the links of a robot. Raise ValueError if a joint is not revolute."""
 
     def tensor(values: Any) -> Any:
         return torch.tensor(np.asarray(values, dtype), device=device)
@@ -41,9 +51,7 @@ def links(robot: chasles.Robot, dtype: str, device: str) -> list[Link]:
     for body in robot.model.bodies:
         joint = body.joint
         if joint.kind not in ("revolute", "continuous") or joint.offset:
-            raise ValueError(
-                f"PyTorch's arm has revolute joints only, and {body.name} is on another"
-            )
+            raise ValueError(f"this model has revolute joints only; that of {body.name} is not")
         m, c, I = body.inertia.about_center()
         E, r = joint.placement.E.matrix(), joint.placement.r
         found.append(
@@ -61,7 +69,7 @@ def links(robot: chasles.Robot, dtype: str, device: str) -> list[Link]:
 
 
 def inverse_dynamics(arm: Sequence[Link], gravity: Any, q: Any, qd: Any, qdd: Any) -> Any:
-    """Joint forces (states, n), in N m, from tensors (states, n)."""
+    """Return joint torques (states, n) in N m from tensors (states, n)."""
     still = torch.zeros_like(q[:, :1]).expand(-1, 3)
     zero = still[:, 0]
     E, w, wd, a = ([still] * len(arm) for _ in range(4))
@@ -92,7 +100,7 @@ def inverse_dynamics(arm: Sequence[Link], gravity: Any, q: Any, qd: Any, qdd: An
 
 
 def _turned(angle: Any) -> Any:
-    """Matrices (states, 3, 3) from axes to those turned about z."""
+    """Return the rotations (states, 3, 3) to axes that are turned by the angle about z."""
     s, c, o = torch.sin(angle), torch.cos(angle), torch.zeros_like(angle)
     rows = torch.stack([c, s, o, -s, c, o, o, o, o + 1.0], -1)
     return rows.reshape(-1, 3, 3)
@@ -103,7 +111,7 @@ def _apply(E: Any, v: Any) -> Any:
 
 
 def _carried(w: Any, wd: Any, r: Any) -> Any:
-    """The acceleration of a point at r beside that of the origin."""
+    """Return the acceleration of a point at r relative to that of the origin."""
     r = r.expand_as(w)
     return torch.cross(wd, r, dim=-1) + torch.cross(w, torch.cross(w, r, dim=-1), dim=-1)
 
@@ -111,7 +119,7 @@ def _carried(w: Any, wd: Any, r: Any) -> Any:
 def runs(
     robot: chasles.Robot, inputs: Sequence[np.ndarray], dtype: str, device: str = "cuda"
 ) -> dict[str, Callable[[], Any]]:
-    """By label: launch inverse dynamics of all states, and return the tensor."""
+    """Return functions, by label, that compute the inverse dynamics of all states."""
     arm = links(robot, dtype, device)
     gravity = torch.tensor(list(robot.gravity), dtype=getattr(torch, dtype), device=device)
     tensors = [torch.from_numpy(a.astype(dtype)).to(device) for a in inputs]
@@ -128,7 +136,7 @@ def runs(
 
 
 def _captured(run: Callable[[], Any]) -> Callable[[], Any]:
-    """The same launches as one CUDA graph, which is captured at the first call."""
+    """Return a function that runs the same launches as a CUDA graph, captured at the first call."""
 
     @functools.cache
     def graph() -> tuple[Any, Any]:

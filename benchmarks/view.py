@@ -1,4 +1,4 @@
-"""How fast a robot is seen: the first picture, updates of the server, pictures of the page."""
+"""Measure the speed of the viewer: time to the first frame, updates, and rendered frames."""
 
 import time
 from dataclasses import dataclass
@@ -13,19 +13,26 @@ from benchmarks.browser import COUNT_PICTURES, chromium
 from chasles.view import Viewer, show
 
 PAGE = (720, 480)
-"""Width and height in pixels: what the processor draws with takes time in proportion."""
+"""Width and height of the page in pixels. The rendering time is proportional to its area."""
 
 WAIT = 60_000.0
-"""Milliseconds for a first picture at most."""
+"""Maximum time (ms) to the first frame."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Of a robot that plays a motion in a browser.
+    """Measurements for a robot that plays a motion in a browser.
 
-    first: seconds from the page's request to a picture with all of its triangles. updates: that the
-    server applied in a second. pictures: that the page drew in a second. server, browser: seconds
-    of processor time for one update, and for one picture.
+    Attributes
+    ----------
+    first : float
+        Time (s) from the page request to the first frame with all triangles.
+    updates : float
+        Updates per second that the server applies.
+    pictures : float
+        Frames per second that the page renders.
+    server, browser : float
+        Processor time (s) of the server per update, and of the browser per frame.
     """
 
     first: float
@@ -35,7 +42,7 @@ class Seen:
     browser: float
 
     def better(self, other: "Seen") -> "Seen":
-        """The best of two, number by number: other work on the machine only makes them worse."""
+        """Return the better value of each measurement. Other programs only make values worse."""
         return Seen(
             min(self.first, other.first),
             max(self.updates, other.updates),
@@ -46,7 +53,7 @@ class Seen:
 
 
 def measure(robot: chasles.Robot, rounds: int, seconds: float) -> Seen:
-    """The best of several rounds, each on a page of its own, all in one browser."""
+    """Return the best values of several rounds, each on a new page of the same browser."""
     with TemporaryDirectory() as folder, chromium() as browser:
         motion = swaying(robot, Path(folder) / "motion.npz")
         found = one_round(browser, robot, motion, seconds)
@@ -56,7 +63,7 @@ def measure(robot: chasles.Robot, rounds: int, seconds: float) -> Seen:
 
 
 def swaying(robot: chasles.Robot, file: Path) -> Path:
-    """A motion of two seconds in which every joint moves, written as a file."""
+    """Write a motion of two seconds, in which all joints move, to a file; return its path."""
     t = np.linspace(0.0, 2.0, 61)
     way = 0.3 * np.sin(np.pi * t)[:, None] * np.ones(robot.nv)
     q = robot.integrate(np.tile(robot.neutral(), (len(t), 1)), way)
@@ -65,15 +72,15 @@ def swaying(robot: chasles.Robot, file: Path) -> Path:
 
 
 def one_round(browser: Any, robot: chasles.Robot, motion: Path, seconds: float) -> Seen:
-    """Of a page that plays a motion for some seconds."""
+    """Measure a page that plays a motion for the given time (s)."""
     tab = browser.new_page(viewport={"width": PAGE[0], "height": PAGE[1]})
     system = browser.new_browser_cdp_session()
     with show(robot, motion=motion, port=0) as viewer:
         tab.add_init_script(f"window.wanted = {_corners(viewer)};" + COUNT_PICTURES)
         tab.goto(viewer.url)
         until = time.monotonic() + WAIT / 1e3
-        while tab.evaluate("window.first") is None:  # the page's policy refuses wait_for_function
-            assert time.monotonic() < until, f"no picture of {robot.name}"
+        while tab.evaluate("window.first") is None:  # the page blocks wait_for_function
+            assert time.monotonic() < until, f"no frame of {robot.name} was rendered"
             tab.wait_for_timeout(20.0)
         first = tab.evaluate("window.first") / 1e3
         assert viewer.playback is not None, "a motion was given"
@@ -84,17 +91,17 @@ def one_round(browser: Any, robot: chasles.Robot, motion: Path, seconds: float) 
         passed, updates, pictures, server, drawing = _counts(tab, system, viewer) - before
         tab.close()
     if not (updates and pictures):
-        raise RuntimeError(f"{robot.name}: {updates:g} updates, {pictures:g} pictures")
+        raise RuntimeError(f"{robot.name}: {updates:g} updates, {pictures:g} frames")
     return Seen(first, updates / passed, pictures / passed, server / updates, drawing / pictures)
 
 
 def _corners(viewer: Viewer) -> int:
-    """Of all triangles of the robot."""
+    """Return the number of vertices of all triangles of the robot."""
     return 3 * sum(len(node.faces) for node, _ in viewer.figures[0].shapes)
 
 
 def _counts(tab: Any, system: Any, viewer: Viewer) -> np.ndarray:
-    """The time, updates, pictures, and processor times of this process and of the browser's."""
+    """Return time, updates, frames, and processor times of this process and of the browser."""
     assert viewer.playback is not None, "a motion was given"
     drawn = tab.evaluate("window.drawn")
     processes = system.send("SystemInfo.getProcessInfo")["processInfo"]

@@ -1,1 +1,1 @@
-"""Inverse kinematics: arms, targets out of reach, closed loops and a humanoid, beside peers."""
+"""Inverse kinematics of arms, closed loops and a humanoid, and for unreachable targets."""

@@ -1,4 +1,4 @@
-"""Arms on random reachable poses, in batches and one by one, beside the Robotics Toolbox."""
+"""Time inverse kinematics of arms for reachable poses, compared with the Robotics Toolbox."""
 
 import math
 import time
@@ -17,23 +17,23 @@ from benchmarks.robots import CASES, Case, chasles_robot
 from benchmarks.routes import WrongAnswer
 
 TOLERANCE = 1e-6
-"""The largest error of a solution, in rad and m, in each of three axes."""
+"""Tolerance (rad and m) of a solution along each axis."""
 
 NEARBY = 0.1
-"""The standard deviation of a guess from the posture that made the pose, in rad or m."""
+"""Standard deviation (rad or m) of a guess from the posture that produced the pose."""
 
 ALONE = 300
-"""Poses that are solved one call at a time."""
+"""Number of poses that are solved in single calls."""
 
 CHUNK = 20
-"""Calls that are timed together, in turns with those of the peer."""
+"""Number of calls that are timed together, alternating with those of the toolbox."""
 
 DAMPINGS = (1.0, 0.1, 0.01)
-"""Dampings of `ik_LM`, of which the fastest is taken."""
+"""Damping parameters of `ik_LM`. The fastest is used."""
 
 
 def _toolbox_file(name: str) -> Path:
-    """A robot file of the package rtb-data."""
+    """Return the path of a robot file of the package rtb-data."""
     for path in files("rtb-data") or ():
         if path.as_posix().endswith(name):
             return Path(str(path.locate()))
@@ -45,14 +45,14 @@ def _iiwa() -> chasles.Robot:
 
 
 def _talos_arm() -> chasles.Robot:
-    """The left arm of Talos, its other joints at zero."""
+    """Return the left arm of Talos, with all other joints locked at zero."""
     whole = chasles.load(chasles_file("talos_data/robots/talos_reduced.urdf"))
     others = [name for name in whole.joints if not name.startswith("arm_left")]
     return whole.lock(dict.fromkeys(others, 0.0))
 
 
 def chasles_file(name: str) -> Path:
-    """A robot file of the package example-robot-data."""
+    """Return the path of a robot file of the package example-robot-data."""
     from benchmarks.robots import path_of
 
     return path_of(Case(name, name, ""))
@@ -71,13 +71,19 @@ ARMS: dict[str, tuple[Callable[[], chasles.Robot], str]] = {
     "puma560": (chasles.robots.puma560, "tool"),
     "stanford_arm": (chasles.robots.stanford_arm, "tool"),
 }
-"""How to make an arm, and the frame that reaches poses. The Kinova, UR and Talos are files of
-example-robot-data, the iiwa is one of rtb-data, the last two are built in."""
+"""Function that creates each arm, and its end-effector frame.
+
+The PUMA 560 and the Stanford arm are built in. The file of the iiwa is from rtb-data, and all other
+files are from example-robot-data.
+"""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Shares of poses that are solved, and seconds a pose: in a batch, alone, with a guess."""
+    """Fraction of solved poses, steps, and times (s) per pose: in a batch, and in single calls.
+
+    The pairs `alone` and `peer` contain times of single calls without and with a guess.
+    """
 
     name: str
     solved: float
@@ -89,12 +95,12 @@ class Row:
 
 
 def rotation_errors(R: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Angles (...) between rotations, exact for small ones."""
+    """Return the angles (...) between rotations, accurate for small angles."""
     return 2.0 * np.arcsin(np.minimum(np.linalg.norm(R - wanted, axis=(-2, -1)) / 8**0.5, 1.0))
 
 
 def reached(robot: chasles.Robot, frame: str, T: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Return True where a posture is within the limits and meets its pose."""
+    """Return True for each posture that is within the limits and reaches its pose."""
     P = robot.forward_kinematics(q, frame=frame)
     far = np.abs(P[..., :3, 3] - T[..., :3, 3]).max(axis=-1)
     turned = rotation_errors(P[..., :3, :3], T[..., :3, :3])
@@ -104,7 +110,7 @@ def reached(robot: chasles.Robot, frame: str, T: np.ndarray, q: np.ndarray) -> n
 
 
 def measure(name: str, poses: int, peer_poses: int) -> Row:
-    """Solve poses of postures that are uniform in the limits, and check every solution."""
+    """Solve poses of postures distributed uniformly within the limits; check all solutions."""
     make, frame = ARMS[name]
     robot = make()
     rng = np.random.default_rng(0)
@@ -116,14 +122,14 @@ def measure(name: str, poses: int, peer_poses: int) -> Row:
         found = robot.inverse_kinematics({frame: T}, threads=1)
         times.append((time.thread_time() - start) / poses)
     if not reached(robot, frame, T, found.q)[found.solved].all():
-        raise WrongAnswer(f"{name}: a pose is called solved and is not")
+        raise WrongAnswer(f"{name}: a pose is marked as solved but is not reached")
     near = np.clip(q + NEARBY * rng.normal(size=q.shape), robot.limits.lower, robot.limits.upper)
     few = range(min(ALONE, poses))
     calls = [lambda k: robot.inverse_kinematics({frame: T[k]})]
     calls += [lambda k: robot.inverse_kinematics({frame: T[k]}, guess=near[k])]
     for k in few:
         if not np.array_equal(calls[0](k).q, found.q[k]):
-            raise WrongAnswer(f"{name}: a pose has another solution alone than in a batch")
+            raise WrongAnswer(f"{name}: solutions of a single call and of a batch differ")
     share, own = _toolbox(robot, frame, T[:peer_poses])
     if own is not None:
         calls += [lambda k: own(T[k]), lambda k: own(T[k], q0=near[k])]
@@ -133,7 +139,7 @@ def measure(name: str, poses: int, peer_poses: int) -> Row:
 
 
 def _timed(calls: list[Callable[[int], Any]], few: range, repeats: int = 6) -> list[float]:
-    """Seconds of an average call of several kinds, in turns: the least times of chunks."""
+    """Return the mean time (s) of each kind of call, from the minimum times of chunks of calls."""
     chunks = [few[k : k + CHUNK] for k in range(0, len(few), CHUNK)]
     best = np.full((len(calls), len(chunks)), math.inf)
     for _ in range(repeats):
@@ -147,12 +153,12 @@ def _timed(calls: list[Callable[[int], Any]], few: range, repeats: int = 6) -> l
 
 
 def _toolbox(robot: chasles.Robot, frame: str, T: np.ndarray) -> tuple[float, Any]:
-    """The share that `ik_LM` solves, and a call of it with the damping that is fastest."""
+    """Return the fraction that `ik_LM` solves, and a function that calls the fastest variant."""
     try:
         chain = _chain(robot, frame)
     except ImportError:
         return math.nan, None
-    tol = 0.5 * TOLERANCE**2  # it bounds half of the squared error
+    tol = 0.5 * TOLERANCE**2  # `tol` bounds half of the squared error
     calls = [partial(chain.ik_LM, tol=tol, joint_limits=True, k=k) for k in DAMPINGS]
     times = _timed([lambda k, call=call: call(T[k]) for call in calls], range(min(len(T), 60)), 2)
     own = calls[int(np.argmin(times))]
@@ -161,7 +167,7 @@ def _toolbox(robot: chasles.Robot, frame: str, T: np.ndarray) -> tuple[float, An
 
 
 def _chain(robot: chasles.Robot, frame: str) -> Any:
-    """The arm as the toolbox has it; unlimited joints turn once."""
+    """Return the arm for the toolbox. Unlimited joints get a range of one turn."""
     from roboticstoolbox import ET, ETS
 
     chain, before, here = ETS(), np.eye(4), np.zeros(robot.nq)
@@ -180,12 +186,12 @@ def _chain(robot: chasles.Robot, frame: str) -> Any:
     whole = chain.compile()
     q = robot.random(np.random.default_rng(1))
     if not np.allclose(np.array(whole.eval(q)), robot.forward_kinematics(q, frame=frame)):
-        raise WrongAnswer(f"{robot.name}: another arm for the toolbox")
+        raise WrongAnswer(f"{robot.name}: forward kinematics differs from the toolbox")
     return whole
 
 
 def _to_axis(axis: np.ndarray) -> np.ndarray:
-    """A rotation (4, 4) whose z axis is the given one."""
+    """Return a rotation (4, 4) with the given z axis."""
     z = axis / np.linalg.norm(axis)
     other = np.eye(3)[np.argmin(np.abs(z))]
     x = np.cross(other, z) / np.linalg.norm(np.cross(other, z))
@@ -195,9 +201,9 @@ def _to_axis(axis: np.ndarray) -> np.ndarray:
 
 
 def table(names: list[str], poses: int, peer_poses: int) -> Table:
-    """A row for each arm; times in microseconds, ratios to the toolbox."""
-    shown = Table("arm", "solved", "steps", "us, batch", "us, alone", "us, guess", "toolbox")
-    for title in ("its us, alone", "us, guess", "batch x", "alone x", "guess x"):
+    """Return a table with one row per arm: times in microseconds, and ratios to the toolbox."""
+    shown = Table("arm", "solved", "steps", "us, batch", "us, call", "us, guess", "toolbox")
+    for title in ("us, call", "us, guess", "batch ratio", "call ratio", "guess ratio"):
         shown.add_column(title)
     for name in names:
         row = measure(name, poses, peer_poses)

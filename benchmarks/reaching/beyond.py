@@ -1,4 +1,4 @@
-"""Poses that cannot be reached: how near the postures come to the optimum, and in what time."""
+"""Measure inverse kinematics for unreachable poses: deviation from the optimum, and time."""
 
 import math
 import time
@@ -17,19 +17,32 @@ from chasles.mechanisms.postures import TRIES
 from chasles.model.spaces import size
 
 NEAR = 1e-3
-"""How far above the optimum the error may be: the root of the squared angle (rad) and the squared
-distance in parts of the robot's size (`chasles.model.spaces.size`)."""
+"""Threshold for the difference between an error and its optimum.
+
+The error is the root of the sum of the squared angle (rad) and the squared distance, where the
+distance is relative to the robot's size (`chasles.model.spaces.size`).
+"""
 
 DEEP = 10
-"""Factor of the tries of our own search for the optimum of all poses."""
+"""Factor by which the reference search increases the number of tries."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Shares of unreachable poses flagged as such, and of poses that are near the optimum.
+    """Measurements of one arm.
 
-    gaps: differences of all poses from the optimum of a search with more tries; sampled: those of a
-    sample from the optimum that SciPy finds.
+    Attributes
+    ----------
+    flagged : float
+        Fraction of unreachable poses that are reported as unsolved.
+    seconds : float
+        Processor time (s) per pose.
+    slowest : int
+        Largest number of steps for a pose.
+    gaps : np.ndarray
+        Errors of all poses, minus the errors found by a search with more tries.
+    sampled : np.ndarray
+        Errors of a sample of poses, minus the errors found by SciPy.
     """
 
     name: str
@@ -41,7 +54,7 @@ class Row:
 
 
 def problems(robot: chasles.Robot, frame: str, poses: int, rng: Any) -> np.ndarray:
-    """Poses out of reach, and poses of postures beyond the limits, in equal parts."""
+    """Return poses: half moved away from the base, half from postures beyond the limits."""
     lower, upper = np.maximum(robot.limits.lower, -4.0), np.minimum(robot.limits.upper, 4.0)
     half, wide = poses // 2, 0.4 * (upper - lower)
     T = robot.forward_kinematics(robot.random(rng, size=poses), frame=frame)
@@ -64,7 +77,7 @@ def measure(name: str, poses: int, sample: int, starts: int) -> Row:
     seconds = (time.thread_time() - start) / len(T)
     errors, lower, upper = _errors(name, robot, frame), robot.limits.lower, robot.limits.upper
     if not ((found.q >= lower) & (found.q <= upper)).all():
-        raise WrongAnswer(f"{name}: a posture leaves its limits")
+        raise WrongAnswer(f"{name}: a posture is outside the limits")
     chosen = rng.choice(len(T), min(sample, len(T)), replace=False)
     sampled = np.array([_gap(errors, found.q[k], T[k], lower, upper, starts, rng) for k in chosen])
     deeper = robot.inverse_kinematics({frame: T}, tries=DEEP * TRIES, seed=1)
@@ -75,13 +88,13 @@ def measure(name: str, poses: int, sample: int, starts: int) -> Row:
 
 
 def _sizes(errors: "Errors", q: np.ndarray, T: np.ndarray) -> np.ndarray:
-    """The weighted errors (n,) of postures for poses."""
+    """Return the weighted errors (n,) of postures for poses."""
     pairs = zip(q, T, strict=True)
     return np.linalg.norm([errors.value(*pair) for pair in pairs], axis=1)
 
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Rotation, position and Jacobian (angular, then linear, in the world's axes) of a frame."""
+"""Rotation, position, and Jacobian (angular rows first, world axes) of a frame."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,7 @@ class Errors:
 
 
 def _errors(name: str, robot: chasles.Robot, frame: str) -> Errors:
-    """The errors of postures, by Pinocchio for robots of files."""
+    """Return the error functions of a robot. For robots of `CASES`, Pinocchio computes them."""
     import pinocchio
 
     scale = 1.0 / size(robot.model)
@@ -132,7 +145,7 @@ def _errors(name: str, robot: chasles.Robot, frame: str) -> Errors:
 def _gap(
     errors: Errors, q: np.ndarray, T: np.ndarray, lower: Any, upper: Any, starts: int, rng: Any
 ) -> float:
-    """The error of a posture above the least that SciPy finds."""
+    """Return the error of a posture minus the smallest error that SciPy finds."""
     from scipy.optimize import least_squares
 
     best, low, high = math.inf, np.maximum(lower, -math.pi), np.minimum(upper, math.pi)
@@ -144,8 +157,8 @@ def _gap(
 
 
 def table(names: list[str], poses: int, sample: int, starts: int) -> Table:
-    """A row for each arm."""
-    titles = ("unreachable", "flagged", "us a pose", "most steps", "within 1e-3", "of", "worst")
+    """Return a table with one row per arm."""
+    titles = ("unreachable", "unsolved", "us per pose", "max. steps", "within 1e-3", "of", "worst")
     shown = Table(*titles, "SciPy: within 1e-3", "of", "worst")
     for name in names:
         row = measure(name, poses, sample, starts)

@@ -1,4 +1,4 @@
-"""A humanoid that reaches poses of hands and feet, and a centre of mass, beside pink."""
+"""Time inverse kinematics of a humanoid: poses of hands and feet, and center of mass."""
 
 import logging
 import time
@@ -22,18 +22,18 @@ FRAMES = (
     "leg_right_6_link",
 )
 TOLERANCE = 1e-4
-"""Of each angle (rad) and length (m)."""
+"""Tolerance for each angle (rad) and each length (m)."""
 
 SPREAD = 0.2
-"""The standard deviation of joints, of a posture from standing, in rad."""
+"""Standard deviation (rad) of joint angles from the standing posture."""
 
 MOST = 200
-"""Steps that pink is given."""
+"""Maximum number of steps of pink."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The robot, its standing posture, and what is to be reached."""
+    """Robot, standing posture, and targets: frame poses and centers of mass."""
 
     robot: chasles.Robot
     standing: np.ndarray
@@ -42,7 +42,7 @@ class Problem:
 
 
 def _standing(robot: chasles.Robot) -> np.ndarray:
-    """The posture `half_sitting` of the package's SRDF file."""
+    """Return the posture `half_sitting` of the package's SRDF file."""
     path = next(p for p in files("example-robot-data") or () if p.name == "talos.srdf")
     root = ElementTree.parse(str(path.locate())).getroot()
     state = next(g for g in root.iter("group_state") if g.get("name") == "half_sitting")
@@ -56,18 +56,18 @@ def _standing(robot: chasles.Robot) -> np.ndarray:
 
 
 def problem(count: int) -> Problem:
-    """Targets of postures near standing, whose base is turned and moved too."""
+    """Return targets computed from postures near standing, with a displaced base."""
     robot = chasles_robot(CASES["talos"], snap=False)
     standing, rng = _standing(robot), np.random.default_rng(0)
     v = SPREAD * rng.normal(size=(count, robot.nv))
-    v[:, 3:6] *= 0.3  # metres
+    v[:, 3:6] *= 0.3  # position of the base, in m
     q = np.clip(robot.integrate(standing, v), robot.limits.lower, robot.limits.upper)
     poses = {frame: robot.forward_kinematics(q, frame=frame) for frame in FRAMES}
     return Problem(robot, standing, poses, robot.center_of_mass(q))
 
 
 def measure(count: int) -> tuple[float, float, float, float]:
-    """The share solved, steps and seconds a posture in a batch, and seconds of one call."""
+    """Return fraction solved, steps and time (s) per posture in a batch, and time (s) per call."""
     given = problem(count)
     robot = given.robot
     whole: dict[str, Any] = {f: Pose(T, tolerance=TOLERANCE) for f, T in given.poses.items()}
@@ -81,7 +81,7 @@ def measure(count: int) -> tuple[float, float, float, float]:
         if far.max() > 3 * TOLERANCE:
             raise WrongAnswer(f"{frame} misses its pose by {far.max():.2g}")
     if np.abs(robot.center_of_mass(found.q) - given.center)[found.solved].max() > TOLERANCE:
-        raise WrongAnswer("the centre of mass is elsewhere")
+        raise WrongAnswer("the center of mass misses its target")
     few = [
         {f: Pose(t.pose[k], tolerance=TOLERANCE) for f, t in whole.items() if f != CENTER}
         | {CENTER: CenterOfMass(given.center[k], tolerance=TOLERANCE)}
@@ -95,13 +95,13 @@ def measure(count: int) -> tuple[float, float, float, float]:
 
 
 def measure_pink(count: int) -> tuple[float, float, float]:
-    """The share that pink's steps solve, their number, and seconds a posture."""
+    """Return the fraction that pink solves, and its number of steps and time (s) per posture."""
     import pink
     import pinocchio
 
     given, model = problem(count), pinocchio_model(CASES["talos"])
     standing = _for_pinocchio(given.robot, model, given.standing)
-    logging.getLogger().setLevel(logging.ERROR)  # warnings of limits, which it leaves and regains
+    logging.getLogger().setLevel(logging.ERROR)  # pink violates limits temporarily
     tasks = {f: pink.tasks.FrameTask(f, 1.0, 1.0) for f in FRAMES}
     center = pink.tasks.ComTask(1.0)
     every = [*tasks.values(), center]
@@ -124,7 +124,7 @@ def measure_pink(count: int) -> tuple[float, float, float]:
 
 
 def _for_pinocchio(robot: chasles.Robot, model: Any, q: np.ndarray) -> np.ndarray:
-    """A configuration in Pinocchio's order of joints, and of a free joint's coordinates."""
+    """Convert a configuration to Pinocchio's order of joints and of free-joint coordinates."""
     there = np.zeros(model.nq)
     for name, joint in zip(model.names[1:], model.joints[1:], strict=True):
         own = q[robot.position_slice(name)]
@@ -134,8 +134,8 @@ def _for_pinocchio(robot: chasles.Robot, model: Any, q: np.ndarray) -> np.ndarra
 
 
 def table(count: int, peer_count: int) -> Table:
-    """Both, on the same postures."""
-    shown = Table("Talos, four poses and centre of mass", "solved", "steps", "us", "us, alone", "x")
+    """Return a table with both libraries."""
+    shown = Table("Talos, four poses and CoM", "solved", "steps", "us, batch", "us, call", "ratio")
     share, steps, seconds, alone = measure(count)
     cells = [f"{100 * share:.2f} %", f"{steps:.1f}", f"{1e6 * seconds:.1f}", f"{1e6 * alone:.0f}"]
     shown.add_row("chasles", *cells, "")
@@ -143,7 +143,7 @@ def table(count: int, peer_count: int) -> Table:
         share, steps, own = measure_pink(peer_count)
     except ImportError:
         return shown
-    ratio = f"{own / seconds:.0f}, alone {own / alone:.0f}"
+    ratio = f"batch {own / seconds:.0f}, call {own / alone:.0f}"
     cells = [f"{100 * share:.2f} %", f"{steps:.1f}", "-", f"{1e6 * own:.0f}"]
     shown.add_row("pink", *cells, ratio)
     return shown

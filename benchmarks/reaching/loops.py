@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops on random poses: shares solved, closures and times."""
+"""Time inverse kinematics of mechanisms with closed loops for random poses."""
 
 import time
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from chasles.robots import delta, five_bar, stewart
 from chasles.targets import Pose, Position, Target
 
 CLOSED = 1e-10
-"""The largest residual of a loop, in m and rad."""
+"""Tolerance (m or rad) for loop residuals."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, the frame that reaches poses, and how its poses are made and stated."""
+    """Mechanism, end-effector frame, and functions that return poses and their target."""
 
     make: Callable[[], chasles.Robot]
     frame: str
@@ -27,7 +27,7 @@ class Case:
 
 
 def _placed(robot: chasles.Robot, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Platforms turned by up to 0.4 rad and moved by up to 0.2 m along each axis."""
+    """Return platform poses, turned by up to 0.4 rad and moved by up to 0.2 m along each axis."""
     start = robot.mechanism.loops.references[0]
     v = np.zeros((count, robot.nv))
     v[:, :3], v[:, 3:6] = rng.uniform(-0.4, 0.4, (count, 3)), rng.uniform(-0.2, 0.2, (count, 3))
@@ -35,7 +35,7 @@ def _placed(robot: chasles.Robot, count: int, rng: np.random.Generator) -> np.nd
 
 
 def _driven(reach: float, frame: str) -> Callable[..., np.ndarray]:
-    """Poses of assembled mechanisms, whose independent joints are moved by up to `reach`."""
+    """Return a function that draws poses, with independent joints displaced by up to `reach`."""
 
     def poses(robot: chasles.Robot, count: int, rng: np.random.Generator) -> np.ndarray:
         start = robot.mechanism.loops.references[0]
@@ -54,15 +54,15 @@ CASES = {
 
 
 def table(poses: int) -> Table:
-    """A row for each mechanism; without a guess, and from the posture it is drawn in."""
-    shown = Table("loops", "solved", "steps", "us a pose", "from a guess", "us", "largest residual")
+    """Return a table with one row per mechanism: time (us) per pose, without and with a guess."""
+    shown = Table("loops", "solved", "steps", "us", "solved from guess", "us", "largest residual")
     for name, case in CASES.items():
         robot = case.make()
         T = case.poses(robot, poses, np.random.default_rng(0))
         target = {case.frame: case.target(T)}
         cells, worst = [], 0.0
         for guess in (None, robot.mechanism.loops.references[0]):
-            robot.inverse_kinematics(target, guess=guess, threads=1)  # compiles it
+            robot.inverse_kinematics(target, guess=guess, threads=1)  # compile first
             start = time.thread_time()
             found = robot.inverse_kinematics(target, guess=guess, threads=1)
             seconds = (time.thread_time() - start) / poses
@@ -76,7 +76,7 @@ def table(poses: int) -> Table:
 def _worst(
     robot: chasles.Robot, case: Case, T: np.ndarray, found: chasles.targets.Solution
 ) -> float:
-    """The largest residual of the loops; an error where a pose called solved is not."""
+    """Return the largest loop residual. Raise WrongAnswer if a solved pose is not reached."""
     q = found.q[found.solved]
     open_ = float(np.abs(robot.loop_residual(q)).max())
     P = robot.forward_kinematics(q, frame=case.frame)
@@ -84,5 +84,5 @@ def _worst(
     if case.target is not Pose:
         far = far[..., :3, 3]
     if open_ > CLOSED or far.max() > 3e-6:
-        raise WrongAnswer(f"{robot.name}: loops are open by {open_:.2g}, poses by {far.max():.2g}")
+        raise WrongAnswer(f"{robot.name}: loop residual {open_:.2g}, pose error {far.max():.2g}")
     return open_

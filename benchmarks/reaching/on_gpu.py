@@ -1,7 +1,7 @@
-"""Arms on random reachable poses that are on a GPU, solved there and checked on the CPU.
+"""Time inverse kinematics of arms on a GPU, for random reachable poses in GPU memory.
 
-The time is that of a whole call with CuPy's array of poses, until the GPU has finished. First use
-is the first call of a new robot: its kernels are compiled, or come from the cache.
+Complete calls with a CuPy array of poses are timed, until the GPU has finished. Solutions are
+checked on the CPU. The first call for a robot compiles its kernels or loads them from the cache.
 """
 
 import time
@@ -17,18 +17,18 @@ from benchmarks.routes import WrongAnswer
 from benchmarks.targets import REACHING_ON_GPU
 
 REPEATS = 7
-"""Calls, of which the fastest counts."""
+"""Number of timed calls. The fastest call counts."""
 
 PART = 2**18
-"""Poses that are checked at a time."""
+"""Number of poses that are checked at a time."""
 
 ELSEWHERE = 5000
-"""Poses that are solved again in another batch, and must have the same solutions."""
+"""Number of poses that are solved again in another batch and must have the same solutions."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of the first call and of a later one; the share that is solved; steps of a pose."""
+    """Times (s) of the first and of a later call, fraction of solved poses, and steps per pose."""
 
     name: str
     poses: int
@@ -39,7 +39,7 @@ class Row:
 
 
 def measure(name: str, poses: int) -> Row:
-    """Solve poses of postures that are uniform in the limits, and check every solution."""
+    """Solve poses of postures distributed uniformly within the limits; check all solutions."""
     import cupy
 
     make, frame = ARMS[name]
@@ -56,16 +56,16 @@ def measure(name: str, poses: int) -> Row:
     for start in range(0, poses, PART):
         some = slice(start, start + PART)
         if not reached(robot, frame, T[some], q[some])[solved[some]].all():
-            raise WrongAnswer(f"{name}: a pose is called solved and is not")
+            raise WrongAnswer(f"{name}: a pose is marked as solved but is not reached")
     few = np.random.default_rng(1).permutation(poses)[:ELSEWHERE]
     again = robot.inverse_kinematics({frame: given[cupy.asarray(few)]})
     if not np.array_equal(again.q.get(), q[few], equal_nan=True):
-        raise WrongAnswer(f"{name}: a pose has another solution in another batch")
+        raise WrongAnswer(f"{name}: the solution of a pose depends on the batch")
     return Row(name, poses, first, seconds, float(solved.mean()), float(found.iterations.mean()))
 
 
 def _timed(cupy: Any, call: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds until the GPU has finished a call, and its result."""
+    """Return the time (s) until the GPU has finished a call, and the result."""
     cupy.cuda.Device().synchronize()
     start = time.perf_counter()
     found = call()
@@ -74,8 +74,8 @@ def _timed(cupy: Any, call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def table(names: Sequence[str], counts: Sequence[int]) -> Table:
-    """A row for each arm and number of poses."""
-    shown = Table("arm", "poses", "solved", "steps", "ms", "M poses/s", "target", "first use, s")
+    """Return a table with one row per arm and number of poses."""
+    shown = Table("arm", "poses", "solved", "steps", "ms", "M poses/s", "target", "first call, s")
     for name in names:
         for poses in counts:
             row = measure(name, poses)
