@@ -5,6 +5,10 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from rich.console import Console
+
+from benchmarks.console import WrongAnswer
+
 COMMANDS = {
     "compare": ("benchmarks.command_compare", "dynamics, compared with Pinocchio and MuJoCo"),
     "calls": ("benchmarks.command_calls", "all ways of calling a function from Python"),
@@ -55,7 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     module = importlib.import_module(COMMANDS[name][0])
     own = argparse.ArgumentParser(prog=f"python -m benchmarks {name}", description=module.__doc__)
     module.arguments(own)
-    return int(module.run(own.parse_args(given[1:])))
+    try:
+        return int(module.run(own.parse_args(given[1:])))
+    except WrongAnswer as error:
+        Console(stderr=True).print(f"wrong result: {error}", markup=False)
+        return 1
 
 
 if __name__ == "__main__":

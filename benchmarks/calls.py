@@ -16,8 +16,9 @@ import numpy as np
 
 import chasles
 from benchmarks import pinocchio_peer
+from benchmarks.console import WrongAnswer
 from benchmarks.robots import CASES, chasles_robot, pinocchio_model
-from benchmarks.routes import WrongAnswer, loop
+from benchmarks.routes import loop
 from benchmarks.states import Array, States
 from benchmarks.timing import Rounds, interleaved
 from chasles.backends.llvm import kernel as llvm

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from pyarrow import parquet
 
+from benchmarks.console import WrongAnswer
 from benchmarks.recorded import panda
-from benchmarks.routes import WrongAnswer
 from chasles import tasks
 from chasles.cli.dataset import Done, Job, Partition, Total, partitions
 from chasles.tasks import Told

@@ -7,7 +7,6 @@ from rich.console import Console
 from benchmarks import exported_c
 from benchmarks.compare import FULL, QUICK
 from benchmarks.console import output
-from benchmarks.routes import WrongAnswer
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +19,7 @@ def run(chosen: argparse.Namespace) -> int:
     errors = Console(stderr=True)
     try:
         sections = exported_c.measure(QUICK if chosen.quick else FULL, errors.print)
-    except (WrongAnswer, FileNotFoundError) as error:
+    except FileNotFoundError as error:
         errors.print(f"error: {error}", markup=False)
         return 1
     exported_c.show(sections, output())

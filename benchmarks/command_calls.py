@@ -9,7 +9,6 @@ from rich.table import Table
 from benchmarks import calls
 from benchmarks.calls import Cell
 from benchmarks.console import output
-from benchmarks.routes import WrongAnswer
 from benchmarks.timing import Rounds
 
 
@@ -19,15 +18,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run the benchmark and print the results. Return 1 if a result is wrong, else 0."""
+    """Run the benchmark, print the results and return 0."""
     errors = Console(stderr=True)
     rounds = Rounds(2, 2) if chosen.quick else Rounds(8, 30)
-    try:
-        single, batched = calls.measure(rounds, errors.print)
-        others = list(calls.measure_others(rounds))
-    except WrongAnswer as error:
-        errors.print(f"wrong result: {error}", markup=False)
-        return 1
+    single, batched = calls.measure(rounds, errors.print)
+    others = list(calls.measure_others(rounds))
     show("One state", single)
     show(f"A batch of {calls.BATCH} states", batched)
     table = Table("one state", "microseconds", "kernel alone", title="Other functions and robots")

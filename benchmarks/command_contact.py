@@ -16,8 +16,7 @@ from mujoco import rollout
 from rich.table import Table
 
 import chasles
-from benchmarks.console import count, output
-from benchmarks.routes import WrongAnswer
+from benchmarks.console import WrongAnswer, count, output
 from chasles.motion.drivers.stepping import Stepped
 
 DT, REPEATS = 0.002, 5

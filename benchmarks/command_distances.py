@@ -8,9 +8,8 @@ import numpy as np
 from rich.table import Table
 
 import chasles
-from benchmarks.console import count, output
+from benchmarks.console import WrongAnswer, count, output
 from benchmarks.robots import CASES, chasles_robot
-from benchmarks.routes import WrongAnswer
 from benchmarks.targets import DISTANCES
 from chasles.contact import Sphere
 from chasles.distances import Scene

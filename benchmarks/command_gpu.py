@@ -8,7 +8,6 @@ from rich.console import Console
 from benchmarks import gpu, gpu_peers, gpu_rollouts
 from benchmarks.console import count, output
 from benchmarks.robots import CASES
-from benchmarks.routes import WrongAnswer
 from benchmarks.states import INPUTS
 
 
@@ -45,7 +44,7 @@ def run(chosen: argparse.Namespace) -> int:
         machine, rows = gpu.measure(
             chosen.robots, chosen.functions, chosen.dtypes, chosen.counts, errors.print
         )
-    except (WrongAnswer, RuntimeError, ImportError) as error:
+    except (RuntimeError, ImportError) as error:
         errors.print(f"error: {error}", markup=False)
         return 1
     gpu.show(machine, rows, output())

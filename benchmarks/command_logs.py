@@ -14,9 +14,8 @@ import numpy as np
 from pyarrow import parquet
 from rich.table import Table
 
-from benchmarks.console import count, output
+from benchmarks.console import WrongAnswer, count, output
 from benchmarks.recorded import columns, panda, robot_file, separate, write
-from benchmarks.routes import WrongAnswer
 from benchmarks.targets import LOGS
 from chasles.identification.logs import column_names
 

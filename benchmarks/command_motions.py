@@ -7,7 +7,6 @@ from rich.table import Table
 
 from benchmarks.console import count, output
 from benchmarks.motions import measure
-from benchmarks.routes import WrongAnswer
 from benchmarks.targets import BATCH, MOTIONS
 from benchmarks.timing import Rounds
 
@@ -19,14 +18,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run the benchmark and print the results. Return 1 if a result is wrong, else 0."""
+    """Run the benchmark, print the results and return 0."""
     errors = Console(stderr=True)
     rounds = Rounds(2, 2) if chosen.quick else Rounds(4, 12, quiet=3)
-    try:
-        found = measure(chosen.batch, 10_000, rounds, errors.print)
-    except WrongAnswer as error:
-        errors.print(f"error: {error}", markup=False)
-        return 1
+    found = measure(chosen.batch, 10_000, rounds, errors.print)
     table = Table("motion", "robots", "steps/s", "chasles", "MuJoCo", "ratio", "target")
     for motion in found:
         here, there = (f"{1e6 * t:.2f} us" for t in (motion.here, motion.there))

@@ -12,10 +12,9 @@ from rich.table import Table
 
 import chasles
 from benchmarks.compare import relative_error
-from benchmarks.console import count, output
+from benchmarks.console import WrongAnswer, count, output
 from benchmarks.pinocchio_peer import coordinates, routes
 from benchmarks.robots import CASES, chasles_robot, pinocchio_model
-from benchmarks.routes import WrongAnswer
 from benchmarks.states import Array, States
 from benchmarks.targets import STORES
 from benchmarks.timing import Rounds, interleaved
@@ -64,17 +63,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run the benchmark and print the results. Return 1 if a result is wrong, else 0."""
+    """Run the benchmark, print the results and return 0."""
     errors, rows = Console(stderr=True), []
     rounds = Rounds(1, 1) if chosen.quick else Rounds(5, 12)
-    try:
-        for robot in chosen.robots:
-            for batch in chosen.batches:
-                errors.print(f"{robot}, {batch} states")
-                rows.append(measured(robot, batch, rounds))
-    except WrongAnswer as error:
-        errors.print(f"wrong result: {error}", markup=False)
-        return 1
+    for robot in chosen.robots:
+        for batch in chosen.batches:
+            errors.print(f"{robot}, {batch} states")
+            rows.append(measured(robot, batch, rounds))
     show(rows)
     return 0
 

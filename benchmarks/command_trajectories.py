@@ -11,9 +11,8 @@ import numpy as np
 from rich.table import Table
 
 import chasles
-from benchmarks.console import count, output
+from benchmarks.console import WrongAnswer, count, output
 from benchmarks.reaching.arms import ARMS
-from benchmarks.routes import WrongAnswer
 from benchmarks.targets import TRAJECTORIES
 
 ROBOTS = ("panda", "ur5", "puma560", "kinova_j2s6s200", "talos_arm", "iiwa14")

@@ -13,8 +13,9 @@ import numpy as np
 import chasles
 from benchmarks import mujoco_peer, pinocchio_peer
 from benchmarks.casadi_count import Reference, inverse_dynamics_operations
+from benchmarks.console import WrongAnswer
 from benchmarks.robots import CASES, Case, chasles_robot, pinocchio_model, snapped_angle
-from benchmarks.routes import NEW, REUSED, Route, WrongAnswer, chasles_routes, compiled, joined
+from benchmarks.routes import NEW, REUSED, Route, chasles_routes, compiled, joined
 from benchmarks.states import DERIVED, INPUTS, Array, States, method_of
 from benchmarks.targets import BATCH
 from benchmarks.timing import Rounds, Times, interleaved, seconds

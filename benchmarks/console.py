@@ -1,4 +1,4 @@
-"""Console output and argument types that the commands share."""
+"""Console output, errors and argument types that the commands share."""
 
 import argparse
 import sys
@@ -7,6 +7,10 @@ from rich.console import Console
 
 TABLE_WIDTH = 160
 """Width (columns) of the widest table, used if the output is not a terminal."""
+
+
+class WrongAnswer(Exception):
+    """Raised if results differ from the reference, because the times are then meaningless."""
 
 
 def output() -> Console:

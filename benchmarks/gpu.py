@@ -23,8 +23,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.console import WrongAnswer
 from benchmarks.robots import CASES, chasles_robot
-from benchmarks.routes import WrongAnswer, compiled
+from benchmarks.routes import compiled
 from benchmarks.states import States
 from chasles.backends.cuda.body import Plan
 

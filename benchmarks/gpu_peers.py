@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 import chasles
+from benchmarks.console import WrongAnswer
 from benchmarks.gpu import graph_time
 from benchmarks.robots import CASES, chasles_robot
-from benchmarks.routes import WrongAnswer
 from benchmarks.states import States
 
 COUNTS = (1024, 16384, 2**20)

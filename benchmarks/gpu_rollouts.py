@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 import chasles
+from benchmarks.console import WrongAnswer
 from benchmarks.gpu import LAYOUTS, Machine, seconds_of
 from benchmarks.robots import CASES, chasles_robot
-from benchmarks.routes import WrongAnswer
 from benchmarks.states import States
 from chasles.contact import (
     HuntCrossley,

@@ -12,8 +12,8 @@ from mujoco import rollout
 
 import chasles
 from benchmarks import mujoco_peer
+from benchmarks.console import WrongAnswer
 from benchmarks.robots import CASES, chasles_robot
-from benchmarks.routes import WrongAnswer
 from benchmarks.states import Array
 from benchmarks.timing import Rounds, interleaved
 from chasles import contact

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.console import WrongAnswer
 from benchmarks.robots import CASES, chasles_robot, pinocchio_model
-from benchmarks.routes import WrongAnswer
 from chasles.identification.equations import Equations
 from chasles.identification.linear import LinearModel, base
 

@@ -16,10 +16,6 @@ SINGLE_CALLS = 512
 """Number of states for which single calls of chasles are timed."""
 
 
-class WrongAnswer(Exception):
-    """Raised if results differ from the reference, because the times are then meaningless."""
-
-
 @dataclass(frozen=True)
 class Route:
     """Timed function of a library, and its results.

@@ -13,8 +13,8 @@ import numpy as np
 from rich.table import Table
 
 import chasles
+from benchmarks.console import WrongAnswer
 from benchmarks.robots import CASES, Case, chasles_robot
-from benchmarks.routes import WrongAnswer
 
 TOLERANCE = 1e-6
 """Tolerance (rad and m) of a solution along each axis."""

@@ -11,8 +11,8 @@ import numpy as np
 from rich.table import Table
 
 import chasles
+from benchmarks.console import WrongAnswer
 from benchmarks.robots import CASES, chasles_robot, pinocchio_model
-from benchmarks.routes import WrongAnswer
 from chasles.targets import CENTER, CenterOfMass, Pose
 
 FRAMES = (

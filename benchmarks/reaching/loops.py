@@ -8,7 +8,7 @@ import numpy as np
 from rich.table import Table
 
 import chasles
-from benchmarks.routes import WrongAnswer
+from benchmarks.console import WrongAnswer
 from chasles.robots import delta, five_bar, stewart
 from chasles.targets import Pose, Position, Target
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from benchmarks.console import WrongAnswer
 from benchmarks.reaching.arms import ARMS, reached
-from benchmarks.routes import WrongAnswer
 from benchmarks.targets import REACHING_ON_GPU
 
 REPEATS = 7
