@@ -1,8 +1,9 @@
-"""Texts that a person can meet follow the rules of plain technical English.
+"""Texts in the source and on the pages follow the rules of plain technical English.
 
-The rules are mechanical: openings of docstrings, words with the field's term in their place, the
-length of sentences, help texts with units, sections of public docstrings. The command
-`python docs/building/texts.py` lists all texts.
+The rules apply to the library and to the code around it: tests, benchmarks, fuzzers and examples.
+The rules are mechanical: openings of docstrings, terms of the field, lengths of sentences, help
+texts with units, and sections of public docstrings. `python docs/building/texts.py` lists all
+texts.
 """
 
 import doctest
@@ -16,17 +17,17 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from building.texts import Text, pages, texts
+from building.texts import ROOT, Text, pages, texts
 
 import chasles
 from chasles.cli.app import app
 
 OPENINGS = ("What", "Of", "Where", "Whether", "How", "Those", "Such", "That", "Which", "Who")
-"""Words with which no docstring begins: a verb or a noun comes first."""
+"""Words with which a docstring does not begin, because it begins with a verb or a noun."""
 
 TERMS = {
     r"(?i)(?<!degrees of )(?<!degree of )(?<!\*)\bfreedoms?\b": "degree of freedom, coordinate",
-    r"(?<!there )\b(is|are) no (?!longer|more|less)\w": "is not a",
+    r"(?<![Tt]here )\b(is|are) no (?!longer|more|less|farther)\w": "is not a",
     r"\bcannot say\b": "cannot represent",
     r"(?<!-)\bbeside\b": "next to, relative to, in addition to",
     r"\bcentres?\b": "center",
@@ -38,13 +39,13 @@ TERMS = {
     r"\bsay when\b": "evaluate at a time",
     r"\b(is|are) asked\b": "is called, is requested",
 }
-"""Words that are not the field's, as patterns, and the term to write instead."""
+"""Words that are not terms of the field, as patterns, and the terms to use instead."""
 
 LONGEST = 35
-"""Largest number of words of a sentence in a message."""
+"""Maximum number of words in a sentence of a message."""
 
 UNITS = re.compile(r"\b(s|m|rad|N|kg|Hz|pixels)\b|[Tt]olerance|gain|relative|per second|seed|Seed")
-"""Units of numbers on the command line, and quantities without a unit of their own."""
+"""Units of values on the command line, and quantities that have no unit of their own."""
 
 ALLOWED = {
     "mobility, freedoms Degrees of freedom": "the name of an attribute",
@@ -54,12 +55,12 @@ ALLOWED = {
     "freedoms : sequence of": "the name of an argument",
     "beside : Robot, optional": "the name of an argument",
 }
-"""Texts that break a rule, by a part of them, and why."""
+"""Parts of texts that may break a rule, with the reason."""
 
 SECTIONED = ("contact", "control", "conventions", "distances", "expr", "homogeneous", "learning")
 SECTIONED += ("identification", "model", "motion.options", "plots", "robots", "rollouts")
 SECTIONED += ("numeric.sparse", "numeric.subspaces", "simulate", "targets", "trajectory")
-"""Public modules; their functions, and the methods of their classes, have all sections."""
+"""Public modules; their functions and the methods of their classes need all sections."""
 
 RESULTS = ("functions.compiled.Compiled", "functions.cost.Cost", "functions.cost.Explanation")
 RESULTS += ("functions.devices.Automatic", "functions.numeric.BaseParameters", "plots.Plots")
@@ -69,7 +70,7 @@ RESULTS += ("checks.verify.Result", "peers.Agreement", "formats.registry.Found")
 RESULTS += tuple(f"mathematics.linear.{name}" for name in ("Vector", "Matrix", "Symmetric"))
 RESULTS += ("mathematics.rotations.Rotation", "mathematics.spatial.Transform")
 RESULTS += tuple(f"mathematics.spatial.{name}" for name in ("Motion", "Force", "RigidInertia"))
-"""Classes of results and of user-defined joints (`docs/api`); their methods have all sections."""
+"""Classes of results and of user-defined joints (`docs/api`); their methods need all sections."""
 
 UNSECTIONED = {
     "Robot.graph": "the example needs a GPU",
@@ -83,13 +84,17 @@ UNSECTIONED = {
     "Task": "a protocol; the class has one example of all methods",
     "RobotVectorEnv": "Task has the example",
 }
-"""Classes and methods without an example, and why; those in use elsewhere have one line."""
+"""Classes and methods without an example, with the reason."""
+
+
+FOLDERS = ("src/chasles", "tests", "benchmarks", "fuzz", "examples", "docs/building", ".ci")
+"""Folders of Python files whose docstrings, messages, help texts and comments are checked."""
 
 
 @cache
 def found() -> tuple[Text, ...]:
-    """Return all texts of the source except comments."""
-    return tuple(texts(with_comments=False))
+    """Return all texts of Python files."""
+    return tuple(text for folder in FOLDERS for text in texts(ROOT / folder))
 
 
 def allowed(text: Text) -> bool:
@@ -105,7 +110,8 @@ def prose(text: str) -> str:
 
 
 def test_docstrings_open_with_a_verb_or_a_noun() -> None:
-    odd = [t for t in found() if t.kind != "message" and t.summary.split(" ")[0] in OPENINGS]
+    kinds = ("docstring", "help")
+    odd = [t for t in found() if t.kind in kinds and t.summary.split(" ")[0] in OPENINGS]
     assert not [f"{t.place}: {t.summary}" for t in odd if not allowed(t)]
 
 
@@ -127,10 +133,9 @@ def test_sentences_of_messages_are_short() -> None:
 
 
 def test_headings_do_not_open_with_questions() -> None:
-    """A heading is what a reader would search for; pages under work elsewhere follow later."""
-    later = ("docs/time-stepping.md", "docs/identification.md", "docs/theory")
-    odd = [t for t in pages() if t.kind == "heading" and t.text.split(" ")[0] in OPENINGS[:5]]
-    assert not [f"{t.place}: {t.text}" for t in odd if not t.place.startswith(later)]
+    """Headings are search terms, not questions."""
+    odd = [t for t in pages() if t.kind == "heading" and t.text.split(" ")[0] in OPENINGS]
+    assert not [f"{t.place}: {t.text}" for t in odd]
 
 
 def options() -> Iterator[tuple[str, Any]]:
@@ -143,7 +148,7 @@ def options() -> Iterator[tuple[str, Any]]:
 
 
 def kind(parameter: Any) -> str:
-    """Return the type of a parameter, which releases of Typer keep in different places."""
+    """Return the type of a parameter, whose attribute depends on the release of Typer."""
     found = getattr(parameter, "bare_type", None) or getattr(parameter, "type", "")
     return str(found() if inspect.ismethod(found) else found).lower()
 
@@ -167,7 +172,7 @@ def methods(kind: type) -> dict[str, Any]:
     found = {}
     for name in dir(kind):
         value = inspect.getattr_static(kind, name)
-        value = getattr(value, "__func__", value)  # of static and class methods
+        value = getattr(value, "__func__", value)  # for static and class methods
         if inspect.isfunction(value) and not name.startswith("_"):
             found[f"{kind.__name__}.{name}"] = value
     return {name: value for name, value in found.items() if value.__module__.startswith("chasles")}
@@ -202,7 +207,7 @@ def test_exceptions_exist() -> None:
 
 
 def test_public_functions_have_sections() -> None:
-    """Each has a summary of one line, its parameters, its results and an example."""
+    """Each has a one-line summary, its parameters, its results and an example."""
     for name, function in public().items():
         text = inspect.getdoc(function) or ""
         assert text.split("\n\n")[0].endswith("."), (name, text)

@@ -32,7 +32,7 @@ WAYS = {
     "bouncing": f"ball.toml --q 0.2 --duration 1 --foot ball:0.1 --ground {BOUNCES} --save 0.005",
     "overwritten": f"{ARM} rk4 --duration 0.5 --save 0 --overwrite",
 }
-"""Arguments of simulations that take about 0.1 s; after a kill, the last one starts anew."""
+"""Arguments of simulations that take about 0.1 s; after a kill, the last one starts over."""
 
 BALL = """
 format = "mechanism"

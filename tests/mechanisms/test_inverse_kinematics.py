@@ -191,8 +191,6 @@ def test_limits_hold_a_joint_that_is_pushed_against_them() -> None:
 
 
 def _limited(source: Any, limits: dict[str, tuple[float, float]]) -> Any:
-    from dataclasses import replace
-
     joints = tuple(
         replace(j, limits=replace(j.limits, lower=limits[j.name][0], upper=limits[j.name][1]))
         if j.name in limits

@@ -127,7 +127,7 @@ def test_compiled_and_differentiated(function: str) -> None:
         close(a, b, 1e-12)
 
 
-def test_joints_of_ones_own_are_reversed_turned_and_mimicked() -> None:
+def test_joints_of_ones_own_are_reversed_and_turned() -> None:
     """A user-defined joint can have another axis, and it can be reversed."""
     turned = chasles.Robot(alone(Parabola(curve=0.5), axis=Vector.of(1.0, 0.0, 0.0)))
     v = turned.frame_velocity([0.3], [2.0], frame="body")
