@@ -1,6 +1,7 @@
-"""How digits are lost: far frames, a zig-zag arm, long chains (Featherstone 2008, chapter 10).
+"""Loss of digits: far frames, a zig-zag arm, long chains (Featherstone 2008, chapter 10).
 
-Repeats the studies of the book and prints what it prints. With a file name as argument, draws them.
+Repeats the book's numerical experiments and prints the errors. With a file name as argument, draws
+the figure.
 """
 
 import sys
@@ -14,7 +15,7 @@ from chasles.mathematics.planar import PlanarForce, PlanarInertia, PlanarMotion,
 
 
 def far_frame_error(distance: float, angle: float) -> float:
-    """Error of the acceleration at the centre of a unit body, solved in a frame far from it."""
+    """Return the error of a unit body's acceleration at its center, solved in a distant frame."""
     x, y = distance * np.cos(angle), distance * np.sin(angle)
     to_origin, back = PlanarTransform.of(0.0, -x, -y), PlanarTransform.of(0.0, x, y)
     inertia = to_origin @ PlanarInertia.from_center(1.0, 0.0, 0.0, 1.0)
@@ -26,13 +27,16 @@ def far_frame_error(distance: float, angle: float) -> float:
 
 
 def far_frames(distances: np.ndarray, samples: int) -> np.ndarray:
-    """Mean errors over directions (figure 10.2)."""
+    """Return errors for each distance, averaged over random directions (figure 10.2)."""
     angles = np.random.default_rng(1).uniform(0.0, 2.0 * np.pi, samples)
     return np.array([np.mean([far_frame_error(d, a) for a in angles]) for d in distances])
 
 
 def zigzag_accelerations() -> np.ndarray:
-    """What forces rounded to three digits make of unit accelerations (section 10.2)."""
+    """Return the accelerations due to forces rounded to three digits; the exact values are 1.
+
+    See section 10.2.
+    """
     arm = chasles.robots.zigzag(6)
     forces = arm.inverse_dynamics(arm.neutral(), np.zeros(6), np.ones(6))
     rounded = [float(f"{force:.3g}") for force in forces]
@@ -40,7 +44,7 @@ def zigzag_accelerations() -> np.ndarray:
 
 
 def chain_errors(joints: Sequence[int], samples: int) -> dict[str, list[float]]:
-    """Median errors of forward dynamics along chains of rods, by two methods (section 10.1)."""
+    """Return median errors of forward dynamics of chains of rods for two methods (section 10.1)."""
     errors: dict[str, list[float]] = {"articulated-body": [], "mass-matrix": []}
     for n in joints:
         robot, rng = (
@@ -95,7 +99,7 @@ def draw(
 
 
 def _draw_body(axes: Any) -> None:
-    """The body of figure 10.1, and the frame that it is seen from."""
+    """Draw the body of figure 10.1, and the distant frame."""
     turn = np.linspace(0.0, 2.0 * np.pi, 60)
     axes.fill(10.0 + np.cos(turn), 4.0 + np.sin(turn), color="tab:blue", alpha=0.4)
     axes.plot([0.0, 10.0], [0.0, 4.0], ":", color="gray")

@@ -1,9 +1,10 @@
-"""A box rocks to rest, and a ball bounces, slides and rolls: rigid contact in motion.
+"""Rigid contact in motion: a box rocks to rest, and a ball bounces, slides and rolls.
 
-Left: the tilt of a tall box that is let go on one edge, and the normal forces of its two edges;
-each impact leaves it 1 - 3/2 sin^2 of its rate (Housner 1963). Right: a ball thrown with backspin:
-its height, and the velocity of its lowest point, which ends when it rolls.
-Run with the name of a picture file to see it.
+Left: the tilt of a tall box that is released on one edge, and the normal forces at its two edges.
+Each impact multiplies its angular velocity by 1 - 3/2 sin^2 a, where a is the angle between the
+diagonal and the tall side (Housner 1963). Right: the height of a ball thrown with backspin, and the
+velocity of its lowest point, which is zero when the ball rolls. Run with the name of a picture file
+to draw the figure.
 """
 
 import math
@@ -21,14 +22,14 @@ SIZE, RADIUS = (0.2, 0.3, 0.6), 0.3
 
 
 def free(mass: float, moments: tuple[float, float, float]) -> chasles.Robot:
-    """A body that moves freely."""
+    """Return a robot with one body that moves freely."""
     inertia = RigidInertia.from_center(mass, Vector.zero(), Symmetric(*moments, 0.0, 0.0, 0.0))
     link, joint = LinkData("body", inertia), JointData("free", "free", None, "body")
     return chasles.Robot(Description("body", (link,), (joint,)))
 
 
 def rocking(angle: float, duration: float) -> chasles.Trajectory:
-    """A box on one edge."""
+    """Return the motion of a box that is released on one edge, at the given tilt."""
     x, y, z = (3.0 * s * s / 12.0 for s in SIZE)
     c, s = math.cos(angle), math.sin(angle)
     q = [math.cos(angle / 2), 0, math.sin(angle / 2), 0, 0.3 * s - 0.1 * c, 0, 0.1 * s + 0.3 * c]
@@ -43,7 +44,7 @@ def rocking(angle: float, duration: float) -> chasles.Trajectory:
 
 
 def thrown(duration: float) -> chasles.Trajectory:
-    """A ball with backspin."""
+    """Return the motion of a ball that is thrown with backspin."""
     moment = 0.4 * 2.0 * RADIUS**2
     return chasles.simulate(
         free(2.0, (moment, moment, moment)),

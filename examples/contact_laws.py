@@ -1,9 +1,10 @@
-"""A block on a slope under three laws of friction, and where a sliding rod has no answer.
+"""Three friction laws for a block on a slope, and a sliding rod without a unique solution.
 
-Left: accelerations of a block that is let go on a slope, along it and away from it. Coulomb's law
-sticks up to arctan(mu) and then slides; the convex law slides less and lifts off (dilation). Right:
-Painleve's rod, which slides with its lower end on the ground and leans away from where it goes.
-Run with the name of a picture file to see it.
+Left: accelerations of a block that is released on a slope, down the slope and away from it. Under
+Coulomb's law, the block sticks up to the angle arctan(mu) and slides on steeper slopes. Under the
+convex law, it slides more slowly and lifts off (dilation). Right: Painleve's rod, whose lower end
+slides on the ground while the rod leans away from the direction of sliding. In the colored region,
+Coulomb's law has no unique solution. Run with the name of a picture file to draw the figure.
 """
 
 import math
@@ -23,8 +24,8 @@ LAWS = {
 
 
 def slides(angles: np.ndarray) -> dict[str, np.ndarray]:
-    """Accelerations of a block of 1 kg at each angle: away from the slope, and down it."""
-    down = np.array([math.cos(math.pi / 8.0), math.sin(math.pi / 8.0), 0.0])  # between two spokes
+    """Return accelerations (n, 2) of a block of 1 kg: away from the slope, and down the slope."""
+    down = np.array([math.cos(math.pi / 8.0), math.sin(math.pi / 8.0), 0.0])  # between two edges
     found = {}
     for name, (law, _) in LAWS.items():
         rows = []
@@ -37,9 +38,12 @@ def slides(angles: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def rod(angle: float, mu: float) -> str:
-    """What becomes of a slender rod of 1 kg and 2 m at rest but for its slide."""
+    """Return "unique", or the name of the error if a sliding rod has no unique motion.
+
+    The slender rod has a mass of 1 kg and a length of 2 m, and slides without rotating.
+    """
     s, c = math.sin(angle), math.cos(angle)
-    arms = np.array([[-s, 0.0, c]])  # moments of a tangential and of a normal force
+    arms = np.array([[-s, 0.0, c]])  # moment arms of tangential and normal forces
     G = np.eye(3) + 3.0 * arms.T @ arms
     try:
         contact.coulomb(G, [0.0, 0.0, -GRAVITY], [mu], [[-1.0, 0.0]])
@@ -53,11 +57,11 @@ def main(steps: int = 120, picture: str = "") -> None:
     by_law = slides(angles)
     tilts, mus = np.linspace(0.02, 1.55, steps), np.linspace(0.0, 3.0, steps)
     lost = np.array([[rod(t, mu) != "unique" for t in tilts] for mu in mus])
-    print(f"at {np.degrees(angles[-1]):.0f} degrees")
+    print(f"accelerations on a slope of {np.degrees(angles[-1]):.0f} degrees:")
     for name, a in by_law.items():
-        print(f"  {name:10} {a[-1, 1]:.3f} m/s2 down the slope, {abs(a[-1, 0]):.3f} off it")
+        print(f"  {name:10} {a[-1, 1]:.3f} m/s2 down, {abs(a[-1, 0]):.3f} m/s2 away from the slope")
     least = np.min(mus[np.any(lost, axis=1)], initial=np.inf)
-    print(f"no answer from mu = {least:.2f} on (4/3 = {4 / 3:.2f})")
+    print(f"rod: no unique solution above mu = {least:.2f} (theory: 4/3 = {4 / 3:.2f})")
     if picture:
         draw(angles, by_law, tilts, mus, lost, picture)
 
@@ -79,13 +83,13 @@ def draw(
         left.plot(np.degrees(angles), a[:, 0], color=color, linestyle=":")
     left.axvline(np.degrees(math.atan(MU)), color="0.7", linewidth=0.8)
     left.set(xlabel="slope, degrees", ylabel="acceleration, m/s²")
-    left.set_title(f"a block, mu = {MU} (dotted: off the slope)")
+    left.set_title(f"block, mu = {MU} (dotted: away from the slope)")
     left.legend(frameon=False)
     right.contourf(np.degrees(tilts), mus, lost, levels=[0.5, 1.0], colors=["tab:red"], alpha=0.4)
     right.axhline(4.0 / 3.0, color="0.7", linewidth=0.8)
     right.text(62.0, 2.4, "inconsistent", ha="center")
     right.text(62.0, 0.6, "unique", ha="center")
-    right.set(xlabel="rod above the ground, degrees", ylabel="mu", title="Painlevé's rod")
+    right.set(xlabel="angle of the rod, degrees", ylabel="mu", title="Painlevé's rod")
     figure.savefig(picture, dpi=110)
     plt.close(figure)
 

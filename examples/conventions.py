@@ -1,6 +1,6 @@
-"""The figures of the conventions page: one for each word that libraries use in different senses.
+"""Draw the figures of the conventions page, one for each term that libraries define differently.
 
-Every arrow is a number that chasles computed. Run with the name of a folder to draw them there.
+All arrows show values computed by chasles. Run with the name of a folder to save the figures there.
 """
 
 import sys
@@ -29,11 +29,11 @@ def main(folder: str = "", names: tuple[str, ...] = ()) -> None:
         plt.close(figure)
 
 
-# What is drawn with ----------------------------------------------------------------------------
+# Drawing ---------------------------------------------------------------------------------------
 
 
 def panels(count: int, titles: tuple[str, ...], width: float = 3.2):
-    """Axes beside each other, of equal scales, without ticks."""
+    """Return a figure with axes next to each other, with equal scales and without ticks."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
@@ -48,32 +48,32 @@ def panels(count: int, titles: tuple[str, ...], width: float = 3.2):
 
 
 def arrow(panel, start, vector, color: str, label: str = "") -> None:
-    """A vector of the plane, with its name at its end."""
+    """Draw a vector in the plane, with a label at its end."""
     start, end = np.asarray(start), np.asarray(start) + vector
     panel.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": color, "lw": 2})
-    panel.plot(*zip(start, end, strict=True), alpha=0.0)  # so that it counts for the limits
+    panel.plot(*zip(start, end, strict=True), alpha=0.0)  # the axis limits include it
     if label:
         panel.annotate(label, end, (4, 3), textcoords="offset points", color=color, fontsize=9)
 
 
 def axes_of(panel, R, origin, color: str, name: str, size: float = 0.35) -> None:
-    """A frame of the plane: its two axes, named."""
+    """Draw a frame in the plane: its two labeled axes."""
     for k, letter in enumerate("xz"):
         arrow(panel, origin, size * R[:, k], color, f"{letter} {name}" if k == 0 else letter)
 
 
 def body(panel, points) -> None:
-    """A link: a thick line between its points."""
+    """Draw a link as a thick line through points."""
     panel.plot(*np.asarray(points).T, lw=9, color="#cccccc", solid_capstyle="round", zorder=0)
 
 
 def plane(T) -> tuple[np.ndarray, np.ndarray]:
-    """Rotation and origin of a pose in the x-z plane."""
+    """Return rotation and origin of a pose in the x-z plane."""
     return T[np.ix_([0, 2], [0, 2])], T[[0, 2], 3]
 
 
 def arm(panel) -> tuple[np.ndarray, np.ndarray]:
-    """The arm with the frames of the world and of its last link."""
+    """Draw the arm with the world frame and the tip frame; return the pose of the tip."""
     elbow, tip = (plane(ARM.forward_kinematics(Q, frame=name)) for name in ("link2", TIP))
     body(panel, [(0.0, 0.0), elbow[1], tip[1]])
     axes_of(panel, np.eye(2), np.zeros(2), WORLD, "world")
@@ -85,7 +85,7 @@ def arm(panel) -> tuple[np.ndarray, np.ndarray]:
 
 
 def jacobian():
-    """The same velocity: at which point, along which axes."""
+    """Draw the velocity of the tip at different points and along different axes."""
     cases = {
         'axes="world", at="frame"\nLOCAL_WORLD_ALIGNED': {"axes": "world", "at": "frame"},
         'axes="frame", at="frame"\nLOCAL': {"axes": "frame", "at": "frame"},
@@ -102,7 +102,7 @@ def jacobian():
 
 
 def body_velocity():
-    """The velocity of a free joint, here and elsewhere."""
+    """Draw the velocity of a free joint in chasles and in other libraries."""
     robot = chasles.robots.quadruped()
     angle = 0.6
     q = robot.neutral()
@@ -125,7 +125,7 @@ def body_velocity():
 
 
 def quaternion():
-    """Where w is in the numbers of a free joint and of a message."""
+    """Draw the order of the coordinates of a free joint and of a ROS message."""
     rows = {
         "chasles, Drake": "w x y z | X Y Z",
         "MuJoCo": "X Y Z | w x y z",
@@ -147,12 +147,12 @@ def quaternion():
 
 
 def inertia():
-    """About the center of mass, or about the frame's origin."""
+    """Draw the moment of inertia about the center of mass and about the frame's origin."""
     link = ARM.model.source.links[-1]
     m, c, Ic = link.inertia.about_center()
     center = np.array([c[0], c[2]])
     titles = (
-        f"files, parameters: about the centre\nIyy = {Ic.yy:.4f} kg m2",
+        f"files, parameters: about the center\nIyy = {Ic.yy:.4f} kg m2",
         f"spatial inertia: about the origin\nIyy = {link.inertia.I.yy:.4f} = Ic + m c c",
     )
     figure, row = panels(2, titles, width=3.6)
@@ -167,7 +167,7 @@ def inertia():
 
 
 def rpy():
-    """Roll, pitch, yaw: about the fixed axes x, y, z in this order; R = Rz Ry Rx."""
+    """Draw roll, pitch and yaw about the fixed axes x, y, z in this order; R = Rz Ry Rx."""
     import matplotlib.pyplot as plt
 
     from chasles.homogeneous import position_from_angles
@@ -190,15 +190,15 @@ def rpy():
 
 
 def spatial():
-    """One motion, two linear parts: at the frame's origin, and at the world's."""
+    """Draw the linear velocity of one motion at the frame's origin and at the world's origin."""
     figure, row = panels(
-        2, ("hybrid: of the frame's origin", "spatial: of the body at the world's")
+        2, ("hybrid: velocity at\nthe frame's origin", "spatial: velocity at\nthe world's origin")
     )
     for panel, at in zip(row, ("frame", "world"), strict=True):
         _, p = arm(panel)
         v = ARM.frame_velocity(Q, QD, frame=TIP, at=at)
         start = p if at == "frame" else np.zeros(2)
-        center = start + np.array([v[5], -v[3]]) / v[1]  # where v + w x r is zero
+        center = start + np.array([v[5], -v[3]]) / v[1]  # v + w x r is zero here
         panel.plot(*center, "x", color=RED)
         panel.plot(*zip(center, start, strict=True), ":", color=RED)
         arrow(panel, start, v[[3, 5]], RED, "v")
@@ -207,9 +207,9 @@ def spatial():
 
 
 def joint_frame():
-    """Where a joint's frame is: in the parent link, and at zero the child's own."""
+    """Draw a joint frame in its parent link, and the child frame for two joint angles."""
     figure, row = panels(
-        2, ("q = 0: the child's frame is the joint's", "q = 0.7 about the joint's y")
+        2, ("q = 0: child frame = joint frame", "q = 0.7 about the joint's y axis")
     )
     origin = np.array([1.0, 0.2])
     for panel, q in zip(row, (0.0, 0.7), strict=True):

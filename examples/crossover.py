@@ -1,9 +1,11 @@
-"""Forward dynamics by two roads: through the mass matrix, or by articulated bodies.
+"""Operations of forward dynamics: mass-matrix method and articulated-body algorithm.
 
-The first takes of the order of n d² operations for n joints and a tree of depth d, the second of n:
-on a chain they cross (Featherstone 2008, figure 10.4), on a binary tree they run side by side
-(figure 10.5). By the formulas that the book prints, counted on programs as one counts by hand, and
-counted after simplification. Run with the name of a picture file to see it.
+For n joints and a tree of depth d, the mass-matrix method takes O(n d²) operations, and the
+articulated-body algorithm takes O(n). On a long chain, the articulated-body algorithm is therefore
+cheaper (Featherstone 2008, figure 10.4). On a binary tree, both costs grow at the same rate
+(figure 10.5). Operations are counted in three ways: with the book's formulas ("printed"), on
+programs by the rules for counting by hand ("by hand"), and on simplified programs ("counted"). Run
+with the name of a picture file to draw the figure.
 """
 
 import sys
@@ -12,7 +14,7 @@ from pathlib import Path
 import chasles
 from chasles.functions.cost import Rules
 
-sys.path.append(str(Path(__file__).parents[1] / "docs"))  # tables of books
+sys.path.append(str(Path(__file__).parents[1] / "docs"))  # published tables
 
 from building.published.featherstone import Branching, best, composite_body, factor_and_solve
 
@@ -21,19 +23,19 @@ Curves = dict[str, dict[str, list[int]]]
 
 
 def printed(n: int, children: int) -> dict[str, int]:
-    """Products and sums by the best rows of table 10.1 and Eq 10.12, for both roads."""
+    """Return the operations of both methods by the best rows of table 10.1 and by Eq 10.12."""
     tree = Branching.even(n, children)
     parts = (best("RNEA").at(n), composite_body(tree), factor_and_solve(tree))
     return dict(zip(ROADS, (sum(map(sum, parts)), sum(best("ABA").at(n))), strict=True))
 
 
 def by_hand(n: int, children: int) -> dict[str, int]:
-    """Both roads counted on programs by the rules of counting by hand."""
+    """Return the operations of both methods in programs, by the rules for counting by hand."""
     return _counts(n, children, tuple(ROADS), "book")
 
 
 def counted(n: int, children: int) -> dict[str, int]:
-    """What is left of both roads after simplification, and what the robot takes by default."""
+    """Return the operations of both methods and of the default method after simplification."""
     return _counts(n, children, (*ROADS, "fastest"), "simplified")
 
 
@@ -44,7 +46,7 @@ def _counts(n: int, children: int, methods: tuple[str, ...], rules: Rules) -> di
 
 
 def curves(sizes: range, children: int) -> Curves:
-    """By formula and by count, the operations for each number of joints."""
+    """Return the operations for each number of joints, by way of counting and by method."""
     rows = {"printed": printed, "by hand": by_hand, "counted": counted}
     found: Curves = {}
     for name, row in rows.items():
@@ -54,9 +56,9 @@ def curves(sizes: range, children: int) -> Curves:
 
 
 def crossing(sizes: range, roads: dict[str, list[int]]) -> str:
-    """Where articulated bodies take fewer operations."""
+    """Return the smallest number of joints for which articulated bodies take fewer operations."""
     pairs = zip(sizes, roads["mass-matrix"], roads["articulated-body"], strict=True)
-    return next((f"from {n} joints on" for n, a, b in pairs if b < a), "nowhere so far")
+    return next((f"from {n} joints on" for n, a, b in pairs if b < a), "at none of these sizes")
 
 
 def main(joints: int = 18, picture: str = "") -> None:
@@ -64,13 +66,13 @@ def main(joints: int = 18, picture: str = "") -> None:
     trees = {"chain": curves(sizes, 1), "binary tree": curves(sizes, 2)}
     for shape, found in trees.items():
         for name, roads in found.items():
-            print(f"{shape}, {name}: articulated bodies are ahead {crossing(sizes, roads)}")
+            print(f"{shape}, {name}: articulated bodies are cheaper {crossing(sizes, roads)}")
     if picture:
         plot(sizes, trees, picture)
 
 
 def plot(sizes: range, trees: dict[str, Curves], path: str) -> None:
-    """Operations over the number of joints, a chain and a binary tree side by side."""
+    """Plot operations over the number of joints, for a chain and a binary tree."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -1,8 +1,8 @@
-"""Dry friction in joints: a block on a spring, and the PUMA 560 that comes to rest.
+"""Dry friction in joints: a block on a spring, and a PUMA 560 that comes to rest.
 
-The block loses 2 f/k of its amplitude in each half-period, and stays where |k q| <= f. The PUMA
-starts with 1 rad/s in every joint, and has the damping and friction of its motors. With a file name
-as argument, draws both.
+The amplitude of the block decreases by 2 f/k in each half-period, until the block stops at a
+position where |k q| <= f. The PUMA starts with 1 rad/s in every joint, and has the damping and
+friction of its motors. With a file name as argument, draws the figure.
 """
 
 import sys
@@ -49,7 +49,7 @@ def draw(slid: Any, stopped: Any, picture: str | IO[bytes]) -> None:
 
 def main(picture: Any = None) -> None:
     slid = block().simulate([0.2], [0.0], duration=5.0, tau=spring, dissipation=True)
-    print(f"block at rest {1e3 * slid.q[-1, 0]:.4f} mm from the middle, qd = {slid.qd[-1, 0]} m/s")
+    print(f"block at rest at q = {1e3 * slid.q[-1, 0]:.4f} mm, qd = {slid.qd[-1, 0]} m/s")
     puma = chasles.robots.puma560()
     stopped = puma.simulate(np.zeros(6), np.ones(6), duration=2.5, dissipation=True)
     last = stopped.t[np.flatnonzero(stopped.qd.any(-1))[-1] + 1]

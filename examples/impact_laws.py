@@ -1,8 +1,9 @@
-"""A falling rod hits the ground: three laws of restitution, of which one creates energy.
+"""Impact of a falling rod with friction: three laws of restitution, one of which creates energy.
 
-The rod of 1 kg and 1 m falls flat through the air, leaning by some angle, and its lower end hits.
-Left: the energy after over that before. Right: how the end's slip and normal velocity change while
-the normal impulse grows, where slip turns back. Run with the name of a picture file to see it.
+The inclined rod (1 kg, 1 m) falls and slides forward without rotating, and its lower end hits the
+ground. Left: the ratio of the energy after the impact to the energy before. Right: slip and normal
+velocity of the end as functions of the normal impulse, for an inclination at which slip reverses.
+Run with the name of a picture file to draw the figure.
 """
 
 import sys
@@ -19,7 +20,7 @@ LAWS = {"Newton": contact.Newton, "Poisson": contact.Poisson, "Stronge": contact
 
 
 def end_of_rod(angle: np.ndarray) -> np.ndarray:
-    """The inverse inertia of a rod's lower end (1/kg): tangent, tangent, normal."""
+    """Return the inverse inertia (1/kg) at a rod's lower end: tangent, tangent, normal."""
     side, up = 0.5 * np.sin(angle), 0.5 * np.cos(angle)
     W = np.zeros((*angle.shape, 3, 3))
     W[..., 0, 0], W[..., 1, 1], W[..., 2, 2] = 1 + 12 * up * up, 1.0, 1 + 12 * side * side
@@ -28,7 +29,10 @@ def end_of_rod(angle: np.ndarray) -> np.ndarray:
 
 
 def kept(W: np.ndarray, zeta: np.ndarray, impulse: np.ndarray) -> np.ndarray:
-    """Energy after over energy before, of a rod of 1 kg that falls without turning."""
+    """Return the ratio of the energy after the impact to the energy before, for a mass of 1 kg.
+
+    The rod does not rotate before the impact.
+    """
     after = zeta + np.einsum("...ij,...j->...i", W, impulse)
     gain = 0.5 * np.sum(impulse * (zeta + after), axis=-1)
     return np.asarray(1.0 + gain / (0.5 * np.sum(zeta * zeta, axis=-1)))
@@ -64,7 +68,7 @@ def main(steps: int = 200, picture: Any = None) -> None:
         for name, law in LAWS.items()
     }
     for name, energy in energies.items():
-        print(f"{name:8} keeps at most {np.max(energy):.3f} of the energy")
+        print(f"{name:8} energy after / before: at most {np.max(energy):.3f}")
     lean = Slip(*(np.broadcast_to(a, (steps, *a.shape)) for a in (end_of_rod(LEAN), zeta, MU)))
     impulses = np.linspace(0.0, 0.8, steps)
     path = lean.follow(lean.start(), "impulse", impulses)

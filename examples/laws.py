@@ -1,9 +1,9 @@
-"""One ball, thrown down with backspin, under every law of contact: rigid ones and soft ones.
+"""A ball thrown with backspin, simulated with all contact laws, rigid and soft.
 
-All are set so that the ball rebounds with about half of its speed. Prints, for each law, how high
-the first rebound rises and what slip it leaves, how deep the ball enters the ground, and how fast
-it rolls in the end. With a file name as argument, draws its height and the velocity of its lowest
-point.
+The parameters of the laws are chosen so that the ball rebounds at about half of its speed. For each
+law, prints the height of the first rebound, the slip after it, the largest penetration and the
+final rolling speed. With a file name as argument, draws the height of the ball and the velocity of
+its lowest point.
 """
 
 import sys
@@ -45,7 +45,7 @@ LAWS: dict[str, contact.Rigid | contact.SoftContact] = {
 
 
 def ball() -> chasles.Robot:
-    """A solid ball that moves freely."""
+    """Return a solid ball that moves freely."""
     moment = 0.4 * MASS * RADIUS**2
     inertia = RigidInertia.from_center(
         MASS, Vector.zero(), Symmetric(moment, moment, moment, 0.0, 0.0, 0.0)
@@ -57,7 +57,7 @@ def ball() -> chasles.Robot:
 def thrown(
     robot: chasles.Robot, law: contact.Rigid | contact.SoftContact, duration: float
 ) -> chasles.Trajectory:
-    """Down from HEIGHT, forward at 1 m/s, with backspin."""
+    """Return the motion of a ball thrown forward at 1 m/s from `HEIGHT`, with backspin."""
     pair = contact.Pair(contact.Sphere("ball", RADIUS), contact.Plane(), law)
     q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, RADIUS + HEIGHT])
     qd = np.array([0.0, -20.0, 0.0, 1.0, 0.0, 0.0])
@@ -67,7 +67,7 @@ def thrown(
 
 
 def slip(robot: chasles.Robot, motion: chasles.Trajectory) -> np.ndarray:
-    """The velocity of the lowest point."""
+    """Return the velocity of the ball's lowest point."""
     velocity = robot.frame_velocity(motion.q, motion.qd, frame="ball")
     return velocity[:, 3] - RADIUS * velocity[:, 1]
 

@@ -1,8 +1,8 @@
-"""Energy over a minute: the adaptive pair to 1e-9, the symplectic integrator without trend.
+"""Energy error over a minute: adaptive steps to 1e-9, variational integrator without visible drift.
 
-A Panda (from the package example-robot-data) and a PUMA 560 that no motor holds, and a quadruped
-that floats without gravity, its rates up to 2 rad/s. With a file name as argument, draws the energy
-of the symplectic runs.
+The robots are a Panda (from the package example-robot-data) and a PUMA 560 without motor torques,
+and a quadruped that floats without gravity, with joint velocities up to 2 rad/s. With a file name
+as argument, draws the energy error of the variational integrator.
 """
 
 import sys
@@ -15,24 +15,26 @@ import numpy as np
 import chasles
 
 DURATION = 60.0
-MEAN = 10.0  # seconds of a mean
+MEAN = 10.0  # averaging period, s
 
 
 def panda() -> chasles.Robot | None:
-    """The arm and its hand with the fingers locked; none where the package is not installed."""
+    """Return a Panda with locked fingers, or None if example-robot-data is not installed."""
     try:
         found = [file for file in files("example-robot-data") or () if file.name == "panda.urdf"]
     except PackageNotFoundError:
+        return None
+    if not found:
         return None
     robot = chasles.load(str(found[0].locate()))
     return robot.lock({name: 0.0 for name in robot.joints if "finger" in name})
 
 
 def robots() -> Iterator[chasles.Robot]:
-    """Arms under gravity, and a quadruped without."""
+    """Yield the arms with gravity and the quadruped without gravity."""
     arm = panda()
     if arm is None:
-        print("panda: left out; pip install example-robot-data")
+        print("panda: skipped; to include it, run pip install example-robot-data")
     else:
         yield arm
     yield chasles.robots.puma560()
@@ -40,7 +42,7 @@ def robots() -> Iterator[chasles.Robot]:
 
 
 def start(robot: chasles.Robot) -> tuple[np.ndarray, np.ndarray]:
-    """An arm at rest somewhere, under gravity; without it, rates up to 2 rad/s."""
+    """Return a random state: at rest with gravity, moving at up to 2 rad/s without gravity."""
     rng = np.random.default_rng(1)
     q = robot.random(rng)
     qd = rng.uniform(-2.0, 2.0, size=robot.nv)
@@ -50,7 +52,7 @@ def start(robot: chasles.Robot) -> tuple[np.ndarray, np.ndarray]:
 def energies(
     robot: chasles.Robot, duration: float, integrator: str, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Times, and the change of energy beside the largest kinetic energy."""
+    """Return times, and the change of energy relative to the largest kinetic energy."""
     q, qd = start(robot)
     motion = chasles.simulate(
         robot,
@@ -67,14 +69,14 @@ def energies(
 
 
 def means(t: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Of every ten seconds."""
+    """Return the mean of each period of ten seconds."""
     return np.array(
         [np.mean(change[(t >= k) & (t < k + MEAN)]) for k in np.arange(0.0, t[-1], MEAN)]
     )
 
 
 def slope(values: np.ndarray) -> tuple[float, float]:
-    """The slope of a line through values at 0, 1, 2, ..., and its standard error."""
+    """Return the slope of a line fitted to values at 0, 1, 2, ..., and its standard error."""
     k = np.arange(len(values)) - 0.5 * (len(values) - 1)
     a = float(k @ values / (k @ k))
     left = values - np.mean(values) - a * k
@@ -93,7 +95,7 @@ def draw(curves: dict[str, tuple[np.ndarray, np.ndarray]], picture: str | IO[byt
         axis.set_title(name, fontsize="medium")
         axis.grid(alpha=0.3)
     axes[-1].set_xlabel("time, s (dots: means of 10 s)")
-    figure.supylabel("change of energy beside the\nlargest kinetic energy", fontsize="medium")
+    figure.supylabel("change of energy /\nlargest kinetic energy", fontsize="medium")
     figure.savefig(picture, dpi=100)
     plt.close(figure)
 
@@ -103,17 +105,15 @@ def main(duration: float = DURATION, picture: str | IO[bytes] | None = None) -> 
     for robot in robots():
         name = f"{robot.name}, {len(robot.joints)} joints"
         t, change = energies(robot, duration, "dopri5", rtol=1e-11, atol=1e-11)
-        print(f"{name}, dopri5 at 1e-11: {np.max(np.abs(change)):.1e} in {len(t) - 1} steps")
+        print(f"{name}, dopri5, rtol 1e-11: {np.max(np.abs(change)):.1e}, {len(t) - 1} steps")
         assert np.max(np.abs(change)) < 1e-9
         t, change = energies(robot, duration, "variational", dt=1e-3)
-        print(
-            f"{name}, variational at 1 ms: peak {np.max(np.abs(change)):.1e}, means of 10 s", end=""
-        )
+        print(f"{name}, variational, dt 1 ms: {np.max(np.abs(change)):.1e}, means of 10 s:", end="")
         print(" ", *(f"{mean:.1e}" for mean in means(t, change)))
         assert np.max(np.abs(change)) < 1e-3
         if len(means(t, change)) > 2:
             print(
-                "  in 10 s they change by {:.1e}, standard error {:.1e}".format(
+                "  slope of the means per 10 s: {:.1e}, standard error {:.1e}".format(
                     *slope(means(t, change))
                 )
             )

@@ -1,13 +1,13 @@
 """Identification of a measured arm, a Stäubli TX40 with a coupled wrist.
 
-The measurements are public: folder examples/staubli_TX40 of the repository
-thanhndv212/figaroh-examples on GitHub (Apache-2.0), 9 s at 5 kHz, positions and torques of the six
-motors. `python examples/measured_arm.py FOLDER [PICTURE]` identifies the arm from its subfolder
-`data`. Without a folder, the same log is simulated, with the reference values as the truth.
+The measurements are public: positions and torques of the six motors, 9 s at 5 kHz, in the folder
+examples/staubli_TX40 of the repository thanhndv212/figaroh-examples on GitHub (Apache-2.0).
+`python examples/measured_arm.py FOLDER [PICTURE]` identifies the arm from the subfolder `data` of
+this folder. Without a folder, a similar log is simulated with the reference values.
 
-Motor 6 drives joints 5 and 6: its angle is the sum of theirs. It is modelled as a joint of its own,
-coupled to the other two, so that its friction and inertia act where they are, and no torque has to
-be converted.
+Motor 6 drives joints 5 and 6 together: the motor's angle is the sum of the two joint angles. Motor
+6 is modeled as a separate joint that is coupled to joints 5 and 6. Its friction and inertia then
+act at this joint, and the measured torque needs no conversion.
 """
 
 import sys
@@ -23,9 +23,9 @@ from chasles.model import gear
 
 JOINTS = tuple(f"joint_{k}" for k in range(1, 7))
 MOTORS = (*JOINTS[:5], "motor_6")
-RATIOS = np.array([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])  # turns of the motors per turn
-OFFSETS = np.array([0.0, -np.pi / 2, np.pi / 2, 0.0, 0.0, 0.0])  # rad, at zero of the motors
-STEP = 2e-4  # s
+RATIOS = np.array([32.0, 32.0, 45.0, -48.0, 45.0, 32.0])  # motor turns per joint turn
+OFFSETS = np.array([0.0, -np.pi / 2, np.pi / 2, 0.0, 0.0, 0.0])  # rad, where the motors are at 0
+STEP = 2e-4  # sampling period, s
 
 LINKS = (  # frame in the parent link (rpy, xyz), mass (kg), center of mass (m), Ixx, Iyy, Izz
     ((0.0, 0.0, 0.0), (0.0, 0.0, 0.32), 10.5, (0.0, 0.02, -0.043), (0.055, 0.047, 0.035)),
@@ -39,9 +39,10 @@ LINKS = (  # frame in the parent link (rpy, xyz), mass (kg), center of mass (m),
 
 DAMPING = (8.05, 5.53, 1.97, 1.11, 1.86 - 0.616, 0.65 - 0.616, 0.616)
 FRICTION = (7.14, 8.26, 6.34, 2.48, 3.03, 0.282, 1.95)
-"""Reference values (N m s/rad, N m) of the repository's configuration: joints 1 to 6, motor 6.
+"""Reference values (N m s/rad, N m) from the repository's configuration: joints 1 to 6, motor 6.
 
-Its damping of joints 5 and 6 includes that of motor 6, which is subtracted here.
+In the configuration, the damping of joints 5 and 6 includes the damping of motor 6, which is
+subtracted here.
 """
 
 
@@ -57,7 +58,7 @@ def arm() -> chasles.Robot:
         parent = f"link_{k}"
     parts.append(f'<link name="rotor_6"/>{_joint("motor_6", "base")}</robot>')
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the rotor's inertia is an unknown
+        warnings.simplefilter("ignore", UserWarning)  # the rotor's inertia is unknown
         file = Path(folder, "tx40.urdf")
         file.write_text("".join(parts), "utf-8")
         tree = chasles.load(file)
@@ -77,7 +78,7 @@ def _words(numbers: Any) -> str:
 
 
 def measured(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions (n, 7) of all joints and torques (n, 7) of the motors, at their joints."""
+    """Return positions (n, 7) of all joints, and motor torques (n, 7) referred to the joints."""
     turns = np.loadtxt(folder / "data/pos_read_data.csv", delimiter=",", skiprows=1)
     torques = np.loadtxt(folder / "data/curr_data.csv", delimiter=",", skiprows=1) * RATIOS
     angles = turns / RATIOS + OFFSETS
@@ -87,7 +88,7 @@ def measured(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def simulated(robot: chasles.Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Return a log like the measured one: 2 s of a random motion of the arm."""
+    """Return a simulated log: 2 s of a random motion, with noise in the torques."""
     rng, t = np.random.default_rng(0), STEP * np.arange(10_001)
     k = 2.0 * np.pi * np.arange(1, 6) / 2.0
     a = 0.4 * rng.normal(size=(5, 6)) / np.arange(1, 6)[:, None]
@@ -101,7 +102,7 @@ def simulated(robot: chasles.Robot) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(found: Any, t: np.ndarray, data: Any, picture: Any) -> None:
-    """Draw measured torques, and those predicted where the joints move."""
+    """Draw measured torques, and predicted torques while the joints move."""
     import matplotlib.pyplot as plt
 
     q, qd, qdd, tau = data
@@ -129,7 +130,7 @@ def main(folder: Any = None, picture: Any = None) -> None:
     ]
     terms += [f"{motor}.offset" for motor in MOTORS]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the notes have the same text
+        warnings.simplefilter("ignore", UserWarning)  # `notes` contains the warnings
         found = chasles.identify(
             robot, q=q, tau=tau, t=t, include=["inertia", *terms], actuated=MOTORS
         )

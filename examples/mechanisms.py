@@ -1,7 +1,7 @@
-"""Pictures of mechanisms with closed loops, each drawn from the robot itself in motion.
+"""Draw the motion of mechanisms with closed loops, directly from their robot models.
 
-Links are lines or polygons through their joints, pale where the mechanism was before; the joints
-that close the loops are orange, paths of points dotted. With a folder as argument, writes one
+Links are drawn as lines or polygons through their joints. Earlier positions are pale, joints that
+close loops are orange, and paths of points are dotted. With a folder as argument, writes one
 picture for each mechanism into it.
 """
 
@@ -20,11 +20,14 @@ from chasles.mathematics.linear import Vector
 
 R = chasles.robots
 Point = tuple[str, tuple[float, float, float]]
-"""A link, and a place in its frame in m."""
+"""Name of a link, and coordinates (m) of a point in its frame."""
 
 
 class Motion(NamedTuple):
-    """Closed positions q (n, nq) one after the other, how many to draw, and points to follow."""
+    """Motion of a robot: positions q (n, nq), points whose paths are drawn, and plot options.
+
+    `shown` is the number of positions to draw, and `flat` is True for planar mechanisms.
+    """
 
     robot: chasles.Robot
     q: np.ndarray
@@ -35,7 +38,7 @@ class Motion(NamedTuple):
 
 
 def turn(start: float = 1.0, steps: int = 181) -> np.ndarray:
-    """Angles (steps, 1) around a whole turn."""
+    """Return angles (steps, 1) over a whole turn."""
     return start + np.linspace(0.0, 2.0 * np.pi, steps)[:, None]
 
 
@@ -62,7 +65,7 @@ def triangle() -> Motion:
 def five_bar() -> Motion:
     robot = R.five_bar()
     q = robot.assemble([2.2, 0.9])
-    springs = np.array([30.0, 0.0, 30.0, 0.0])  # at the cranks, N m/rad, at rest in q
+    springs = np.array([30.0, 0.0, 30.0, 0.0])  # at the cranks, N m/rad, relaxed at q
     motion = chasles.simulate(
         robot,
         q,
@@ -80,7 +83,7 @@ def six_bar() -> Motion:
 
 
 def inclined_four_bar() -> Motion:
-    """The rocker's axis leans out of line by 30 degrees; a ball in a tube makes up for it."""
+    """Return a motion with the rocker's axis tilted by 30 degrees, and a ball-in-tube joint."""
     source = R.four_bar(1.0, 0.5, 0.9, 0.8).model.source
     axis = Vector.of(0.0, -math.sin(math.radians(30.0)), math.cos(math.radians(30.0)))
     joints = (*source.joints[:2], replace(source.joints[2], axis=axis))
@@ -114,7 +117,7 @@ MECHANISMS: dict[str, Callable[[], Motion]] = {
 
 
 def followed(robot: chasles.Robot, y: np.ndarray) -> np.ndarray:
-    """Positions (n, nq) for y (n, independent), each found from the one before."""
+    """Return positions (n, nq) for y (n, independent), each with the previous one as guess."""
     q = [robot.assemble(y[0])]
     for here in y[1:]:
         q.append(robot.assemble(here, guess=q[-1]))
@@ -129,9 +132,10 @@ COLORS = ("tab:blue", "tab:green", "tab:purple", "tab:cyan", "tab:olive")
 
 
 def outlines(robot: chasles.Robot, paths: tuple[Point, ...]) -> dict[str, np.ndarray]:
-    """For each link its joints, points to follow and far end (n, 3), in the order of a line.
+    """Return the points (n, 3) of each link, in drawing order: joints, traced points, far end.
 
-    The far end is twice as far as the center of mass: all links of these mechanisms are uniform.
+    The far end of a link is twice as far from its frame as the center of mass, because all links of
+    these mechanisms are uniform.
     """
     source = robot.model.source
     found: dict[str | None, list[Any]] = {link.name: [] for link in source.links}
@@ -142,7 +146,7 @@ def outlines(robot: chasles.Robot, paths: tuple[Point, ...]) -> dict[str, np.nda
     for joint in source.joints:
         if joint.kind != "free":
             found[joint.child].append(ORIGIN)
-        if joint.kind not in ("free", "prismatic"):  # which have no one place on their parent
+        if joint.kind not in ("free", "prismatic"):  # without a fixed point on their parent
             found[joint.parent].append(list(joint.pose.r))
     for loop in source.loops:
         found[loop.parent].append(list(loop.pose.r))
@@ -154,7 +158,7 @@ def outlines(robot: chasles.Robot, paths: tuple[Point, ...]) -> dict[str, np.nda
 
 
 def ordered(places: np.ndarray) -> np.ndarray:
-    """Places (n, 3) as a line from end to end, or around a polygon."""
+    """Return the two ends of points (n, 3) on a line, or the points in order around a polygon."""
     away = places - np.mean(places, axis=0)
     _, size, axes = np.linalg.svd(away, full_matrices=False)
     along = away @ axes.T
@@ -165,13 +169,13 @@ def ordered(places: np.ndarray) -> np.ndarray:
 
 
 def located(robot: chasles.Robot, q: np.ndarray, link: str, places: Any) -> np.ndarray:
-    """Places (n, 3) in a link's frame, in the world: (..., n, 3)."""
+    """Return the world coordinates (..., n, 3) of points (n, 3) in a link's frame."""
     T = robot.forward_kinematics(q, frame=link)
     return np.asarray(places) @ np.swapaxes(T[..., :3, :3], -1, -2) + T[..., None, :3, 3]
 
 
 def draw(motion: Motion, picture: str | IO[bytes]) -> None:
-    """The first positions pale, the last one full, and the paths of points."""
+    """Draw earlier positions in pale colors, the last position, and the paths of points."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -202,7 +206,7 @@ def draw(motion: Motion, picture: str | IO[bytes]) -> None:
 
 
 def mechanism(axes: Any, motion: Motion, q: np.ndarray, *, alpha: float) -> None:
-    """Links, then the joints on them, at one position (nq,); slides are thin lines."""
+    """Draw links, then joints, at one position (nq,); prismatic joints are thin lines."""
     robot, source = motion.robot, motion.robot.model.source
     at = partial(located, robot, q)
     roles = dict.fromkeys(map(role, robot.bodies))
@@ -231,7 +235,7 @@ def dot(axes: Any, place: np.ndarray, color: str, label: str, alpha: float) -> N
 
 
 def stroke(axes: Any, places: np.ndarray, *, label: str = "_", **style: Any) -> None:
-    """A line through places (n, 3); the legend has its label once, from where it is not pale."""
+    """Draw a line through points (n, 3); add its label to the legend once, unless it is pale."""
     known = {line.get_label() for line in axes.lines}
     fresh = label not in known and style.get("alpha", 1.0) == 1.0
     flat = axes.name != "3d"
@@ -239,12 +243,12 @@ def stroke(axes: Any, places: np.ndarray, *, label: str = "_", **style: Any) -> 
 
 
 def role(link: str) -> str:
-    """The name of a link without the number of the leg it is in."""
+    """Return the name of a link without the number of its leg."""
     return re.split(r"\d", link)[0]
 
 
 def main(pictures: Mapping[str, str | IO[bytes] | None]) -> None:
-    """What each mechanism is, and its picture in a file, where one is given."""
+    """Print the mobility of each mechanism, and draw it if a file is given."""
     for name, picture in pictures.items():
         motion = MECHANISMS[name]()
         print(f"{name}: {motion.robot.mobility()}")

@@ -1,8 +1,8 @@
-"""The jerk of an arm's tip: of two smooth motions between the same poses, one starts with a jolt.
+"""Jerk of an arm's tip for two smooth joint motions between the same poses.
 
-Both polynomials start and end at rest. The one of degree five, often called minimum jerk, has jerk
-from the start; the one of degree seven begins and ends without. Run with the name of a
-picture file to see them.
+Both motions start and end at rest. For the polynomial of degree five, often called minimum jerk,
+the jerk is not zero at the start and the end. For the polynomial of degree seven, it is zero there.
+Run with the name of a picture file to draw the figure.
 """
 
 import sys
@@ -12,17 +12,17 @@ from numpy.polynomial import Polynomial
 
 import chasles
 
-START = np.array([*np.radians([30.0, 60.0, -30.0, 0.0]), 0.097])  # of Mitra's examples
+START = np.array([*np.radians([30.0, 60.0, -30.0, 0.0]), 0.097])  # rad, m (Mitra)
 END = np.array([*np.radians([-40.0, 30.0, -70.0, 50.0]), 0.130])
 SHAPES = {
     "degree 5": Polynomial([0, 0, 0, 10, -15, 6]),
     "degree 7": Polynomial([0, 0, 0, 0, 35, -84, 70, -20]),
 }
-"""From 0 to 1 in unit time."""
+"""Polynomials that rise from 0 to 1 in unit time."""
 
 
 def motion(shape: Polynomial, t: np.ndarray, duration: float) -> list[np.ndarray]:
-    """q, qd, qdd and qddd at all times."""
+    """Return q, qd, qdd and qddd at times t."""
     way = [shape.deriv(k)(t / duration) / duration**k for k in range(4)]
     return [way[0][:, None] * (END - START) + START, *(w[:, None] * (END - START) for w in way[1:])]
 
@@ -46,7 +46,7 @@ def main(states: int = 1001, duration: float = 1.2, figure: str = "") -> None:
 
 
 def plot(t: np.ndarray, tips: dict[str, np.ndarray], path: str) -> None:
-    """Speed, acceleration and jerk of the tip over time."""
+    """Plot speed, acceleration and jerk of the tip over time."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

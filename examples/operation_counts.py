@@ -1,8 +1,9 @@
-"""Multiplications and additions against the number of joints, for every method of dynamics.
+"""Operation counts as functions of the number of joints, for every method of dynamics.
 
-Arms of n revolute joints in which nothing is special, counted by the rules of Balafoutis and Patel
-(1991). Dashed: what their tables print, their own and other authors' formulas. With a file name as
-argument, draws them.
+Multiplications and additions are counted by the rules of Balafoutis and Patel (1991), for arms with
+n revolute joints and general geometry. Dashed lines in the figure show the formulas printed in
+their tables, for their own and other authors' methods. With a file name as argument, draws the
+figure.
 """
 
 import sys
@@ -10,15 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1] / "docs"))  # tables of books
+sys.path.append(str(Path(__file__).parents[1] / "docs"))  # published tables
 
 from building.published import BY_METHOD, Polynomial, methods_of, whole
 
-MANY = 20_000  # operations for six joints: methods with more are left out
+MANY = 20_000  # methods with more operations than this for six joints are left out
 
 
 def traced(function: str, lengths: Sequence[int]) -> dict[str, list[int]]:
-    """Operations of each method, for each number of joints."""
+    """Return the operations of each method for each number of joints."""
     known = methods_of(function)
     short = [name for name in known if sum(whole(function, name, 6, "general")) < MANY]
     return {name: [sum(whole(function, name, n, "general")) for n in lengths] for name in short}

@@ -1,4 +1,4 @@
-"""Every installed URDF here and in other libraries: who reads it, who agrees, how well."""
+"""Compare chasles with other libraries on all installed URDF files."""
 
 import sys
 from collections import Counter
@@ -10,15 +10,15 @@ from chasles.peers import LIBRARIES
 
 
 def answer(found: registry.Found, library: str) -> tuple[str, float, str]:
-    """A word, the worst difference of all terms, and what to say of it."""
+    """Return the outcome, the largest error of all terms, and an explanation."""
     try:
         robot = chasles.load(found.path, mimic=False, snap=False)
     except chasles.ModelError as error:
-        return "not compared here", 0.0, str(error)
+        return "not compared by chasles", 0.0, str(error)
     try:
         both = chasles.compare(robot, library, found.path)
     except ValueError as error:
-        return "not read there", 0.0, str(error)
+        return "not read by the other library", 0.0, str(error)
     worst = max((term.error for _, term in both.terms), default=0.0)
     return ("agree", worst, "") if both.ok else ("differ", worst, f"{both.first}; {both.cause}")
 
@@ -36,7 +36,7 @@ def main(libraries: Collection[str] = tuple(LIBRARIES), names: Collection[str] =
             if text:
                 print(f"{library}: {found.name}: {word}: {text}")
         summary = ", ".join(f"{count} {word}" for word, count in counts.items())
-        print(f"{library}: {summary}; those that agree, to {worst:.1e}")
+        print(f"{library}: {summary}; largest difference among those that agree: {worst:.1e}")
 
 
 if __name__ == "__main__":

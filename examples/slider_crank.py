@@ -1,7 +1,7 @@
-"""A slider crank over one turn: position, velocity and acceleration of the slider.
+"""Position, velocity and acceleration of a slider crank over one turn at constant crank speed.
 
-The loop is closed at all angles of the crank at once; the rates follow from its linear equations,
-for a crank that turns at constant speed. With a file name as argument, draws them.
+One call solves the loop equations for all crank angles. Velocities and accelerations follow from
+linear equations. With a file name as argument, draws the figure.
 """
 
 import sys
@@ -11,7 +11,7 @@ import numpy as np
 
 import chasles
 
-SPEED = 2.0  # of the crank, rad/s
+SPEED = 2.0  # crank speed, rad/s
 
 
 def draw(angle: np.ndarray, curves: dict[str, np.ndarray], picture: str | IO[bytes]) -> None:
@@ -37,7 +37,7 @@ def main(steps: int = 1000, picture: Any = None) -> None:
     slider = robot.velocity_slice("a").start
     residual = np.max(np.abs(robot.loop_residual(q)))
     print(robot.mobility())
-    print(f"{steps} positions, closed to {residual:.0e}")
+    print(f"{steps} positions, loop residual {residual:.0e}")
     curves = {
         "a, m": q[:, slider],
         "velocity, m/s": qd[:, slider],

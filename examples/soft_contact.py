@@ -1,7 +1,8 @@
-"""A ball falls on soft ground: its force under four laws, and a block that sticks and slips.
+"""Soft contact: the force on a falling ball under four laws, and the friction on a dragged block.
 
-Left: the force of each law over the gap, through one impact. Right: the friction on a block that is
-dragged to and fro over the ground. Run with the name of a picture file to see it.
+Left: the normal force of each law as a function of the gap during one impact. Right: the friction
+on a block that moves back and forth, and sticks and slips. Run with the name of a picture file to
+draw the figure.
 """
 
 import sys
@@ -24,7 +25,7 @@ FRICTION = contact.SoftFriction(0.5, 5e3, 20.0)
 
 
 def bounce(law: contact.NormalLaw, h: float) -> np.ndarray:
-    """Gap, force and rate (n, 3) of a ball from the first touch to the last."""
+    """Return gap, force and velocity (n, 3) of a ball during one impact."""
     gap, rate, state = 0.0, -SPEED, [0.0] * law.states
     rows = []
     while gap <= 0.0:
@@ -37,7 +38,7 @@ def bounce(law: contact.NormalLaw, h: float) -> np.ndarray:
 
 
 def drag(h: float, amplitude: float = 2e-3, normal: float = 10.0) -> np.ndarray:
-    """Displacement and friction (n, 2) of a block that moves as a sine under a constant weight."""
+    """Return displacement and friction (n, 2) of a block in sinusoidal motion."""
     state, rows = [0.0], []
     for t in np.arange(0.0, 1.25, h):
         turn = 2.0 * np.pi * t
@@ -67,11 +68,11 @@ def main(h: float = 1e-5, picture: Any = None) -> None:
     bounces = {name: bounce(law, h) for name, law in LAWS.items()}
     for name, rows in bounces.items():
         print(
-            f"{name:16} leaves at {rows[-1, 2]:.3f} m/s, {1e3 * -rows[:, 0].min():.1f} mm deep, "
-            f"{rows[:, 1].max():.0f} N"
+            f"{name:16} rebound {rows[-1, 2]:.3f} m/s, depth {1e3 * -rows[:, 0].min():.1f} mm, "
+            f"force {rows[:, 1].max():.0f} N"
         )
     dragged = drag(100 * h)
-    print(f"friction up to {np.abs(dragged[:, 1]).max():.3f} N of 5 N")
+    print(f"largest friction {np.abs(dragged[:, 1]).max():.3f} N, bound 5 N")
     if picture is not None:
         draw(bounces, dragged, picture)
 

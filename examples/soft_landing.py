@@ -1,7 +1,7 @@
-"""A quadruped falls on soft ground and comes to rest on its feet: one compiled rollout.
+"""Landing of a quadruped on soft ground, simulated in one compiled rollout.
 
-Above: the height of the trunk. Below: what each pair of feet carries, beside half the weight. Run
-with the name of a picture file to see it.
+Top: the height of the trunk. Bottom: the ground force on the front feet and on the rear feet,
+compared with half the weight. Run with the name of a picture file to draw the figure.
 """
 
 import sys
@@ -19,13 +19,13 @@ GROUND = contact.SoftContact(contact.SoftSurface(2e4, 400.0), contact.SoftFricti
 
 
 def landing(robot: chasles.Robot, height: float, dt: float, duration: float) -> chasles.Trajectory:
-    """The motion from so many metres above the ground, with legs on springs."""
+    """Return the motion of a robot dropped from a height (m), with PD control of the legs."""
     stance = robot.neutral()
     stance[7:] = np.tile([0.0, 0.8, -1.6], 4)
     q = stance.copy()
     lowest = min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in FEET)
     q[6] = height + RADIUS - lowest
-    legs = np.r_[np.zeros(6), np.ones(12)]  # the trunk floats
+    legs = np.r_[np.zeros(6), np.ones(12)]  # the trunk floats freely
     hold = PDControl(stiffness=150.0 * legs, damping=4.0 * legs, target=stance)
     pairs = [contact.Pair(contact.Sphere(foot, RADIUS), contact.Plane(), GROUND) for foot in FEET]
     steps = round(duration / dt)
@@ -57,8 +57,8 @@ def main(dt: float = 5e-4, duration: float = 3.0, picture: Any = None) -> None:
     motion = landing(robot, 0.3, dt, duration)
     assert motion.touching is not None
     total = motion.touching.forces[-1].sum(axis=0)
-    print(f"after {duration:g} s the ground carries {total[2]:.1f} N of {9.81 * robot.mass:.1f} N")
-    print(f"feet are up to {-1e3 * motion.touching.gaps.min():.1f} mm deep on the way")
+    print(f"ground force after {duration:g} s: {total[2]:.1f} N, weight {9.81 * robot.mass:.1f} N")
+    print(f"largest penetration of the feet: {-1e3 * motion.touching.gaps.min():.1f} mm")
     if picture is not None:
         draw(robot, motion, picture)
 

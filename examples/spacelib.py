@@ -1,8 +1,8 @@
-"""The program of Legnani et al. (1996), part II, fig. 6: kinematics and dynamics of a serial robot.
+"""Program of Legnani et al. (1996), part II, fig. 6: kinematics and dynamics of a serial robot.
 
-Position, velocity and acceleration matrices of every link in the base frame, and the action at each
-joint, sample by sample; numbers in brackets are those of the paper's flow chart. The forces of
-the joints are compared with the compiled `inverse_dynamics`.
+For each sample, the program computes position, velocity and acceleration matrices of every link in
+the base frame, and the action at each joint. Numbers in parentheses refer to the paper's flow
+chart. The joint forces are compared with the compiled `inverse_dynamics`.
 """
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 import chasles
 from chasles import homogeneous as hm
 
-FORCE, COUPLE = (1.0, 0.0, -2.0), (0.0, 0.1, 0.05)  # N and Nm on the gripper, in its own frame
+FORCE, COUPLE = (1.0, 0.0, -2.0), (0.0, 0.1, 0.05)  # N and N m on the gripper, in its frame
 
 
 def links(arm: chasles.Robot) -> list[tuple[str, hm.Position, hm.Inertia]]:
-    """What the data file has of each link: joint type, the position before the joint, inertia."""
+    """Return the joint type, the position matrix before the joint, and the inertia of each link."""
     found = []
     for joint in map(arm.joint, arm.joints):
         before = hm.from_array(hm.Position, arm.parameter(f"{joint.name}.placement"))
@@ -24,7 +24,7 @@ def links(arm: chasles.Robot) -> list[tuple[str, hm.Position, hm.Inertia]]:
 
 
 def kinematics(robot, q, qd, qdd):
-    """Of every link in the base frame: position M, velocity W, acceleration H, its joint's L."""
+    """Yield position M, velocity W, acceleration H and joint screw L of each link (base frame)."""
     M, W, H = hm.Position.identity(), hm.Velocity.zero(), hm.Acceleration.zero()  # (1)
     for (kind, before, _), x, v, a in zip(robot, q, qd, qdd, strict=True):  # (2)
         M = M @ before  # the joint moves about or along z of this frame
@@ -37,7 +37,7 @@ def kinematics(robot, q, qd, qdd):
 
 
 def dynamics(robot, motion, gravity, external):
-    """The total action on all that follows each joint, last joint first: weight, inertia, load."""
+    """Yield the total action (weight, inertia, load) beyond each joint, last joint first."""
     total = hm.change_reference(external, motion[-1][0])  # (10)
     for (_, _, inertia), (M, _, H, _) in zip(reversed(robot), reversed(motion), strict=True):
         J = hm.change_reference(inertia, M)  # (11)

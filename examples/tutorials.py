@@ -1,6 +1,6 @@
-"""Pictures at the top of the tutorials: robots as lines between their frames, in motion.
+"""Draw the pictures at the top of the tutorials: moving robots as lines between their frames.
 
-Earlier postures are pale, paths of frames are dotted. With a folder as argument, writes
+Earlier positions are pale, and paths of frames are dotted. With a folder as argument, writes
 `top_<tutorial>.png` for each tutorial into it.
 """
 
@@ -18,7 +18,7 @@ SIZE = (7.2, 3.0)
 
 
 def segments(robot: chasles.Robot, q: np.ndarray, tip: str | None) -> list[np.ndarray]:
-    """Return lines (2, 3) from each link to the links it carries, and to the tip."""
+    """Return lines (2, 3) from each link to its child links, and to the tip."""
     joints = [joint for joint in robot.model.source.joints if joint.parent is not None]
     ends = [(joint.parent, joint.child) for joint in joints]
     if tip is not None:
@@ -134,7 +134,7 @@ PICTURES: Mapping[str, tuple[Callable[[Any], None], bool]] = {
     "simulation": (simulation, True),
     "gradients": (gradients, True),
 }
-"""Drawing of each tutorial, and True if it is in a plane."""
+"""Drawing function for each tutorial, and True if its picture is planar."""
 
 
 def main(pictures: Mapping[str, str | IO[bytes]] | None = None) -> None:

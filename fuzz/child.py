@@ -1,7 +1,7 @@
-"""The process in which cases run: `python -m fuzz.child TARGET FIRST SECONDS FOLDER`.
+"""Child process that runs cases: `python -m fuzz.child TARGET FIRST SECONDS FOLDER`.
 
-Before each case its seed goes to a file in memory, so that whoever started this knows it whatever
-happens then. Findings are lines of JSON on standard output.
+Before each case, its seed is written to a memory-mapped file, so that the parent process knows the
+seed after a crash or a hang. Findings are written to standard output as lines of JSON.
 """
 
 import contextlib
@@ -23,19 +23,22 @@ from fuzz.target import Target, place
 from fuzz.targets import TARGETS
 
 STATE = struct.Struct("qq")
-"""The seed of the case that runs, and how many have ended; the seed is -1 before the first."""
+"""Seed of the running case, and number of completed cases.
+
+The seed is -1 before the first case and -2 after the last one.
+"""
 
 MOST_FILES = 200_000
-"""Bytes of a case's files that are kept with a finding."""
+"""Size limit in bytes for a file of a case to be stored with a finding."""
 
 
 def generator(target: str, seed: int) -> random.Random:
-    """The random numbers of a case."""
+    """Return the random number generator of a case."""
     return random.Random(f"{target}:{seed}")
 
 
 def kept(folder: Path) -> dict[str, str]:
-    """The files of a case, as text that holds any bytes."""
+    """Return the files of a case by path; Latin-1 text represents their bytes."""
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.stat().st_size < MOST_FILES:
@@ -45,7 +48,7 @@ def kept(folder: Path) -> dict[str, str]:
 
 
 def attempt(name: str, run: Any, seed: int) -> dict[str, Any] | None:
-    """Run a case in a new folder; what was found, if anything."""
+    """Run a case, in a new folder if the target needs one; return the finding, or None."""
     own = TARGETS[name].folder
     folder = Path(tempfile.mkdtemp(prefix="case-") if own else tempfile.gettempdir())
     before = os.getcwd()
@@ -70,7 +73,7 @@ def attempt(name: str, run: Any, seed: int) -> dict[str, Any] | None:
 
 
 def loop(name: str, first: int, seconds: float, state: Any, out: IO[str]) -> None:
-    """Cases from a seed on, for some seconds."""
+    """Run cases with consecutive seeds, starting with `first`, for the given number of seconds."""
     target: Target = TARGETS[name]
     run, done = target.make(), 0
     end = time.monotonic() + seconds
@@ -92,7 +95,7 @@ def main() -> None:
     with open(Path(folder, "state"), "r+b") as file:
         state = mmap.mmap(file.fileno(), STATE.size)
     out = os.fdopen(os.dup(1), "w")
-    with open(os.devnull, "w") as nothing:  # what cases print
+    with open(os.devnull, "w") as nothing:  # discards what cases print
         os.dup2(nothing.fileno(), 1)
     loop(name, int(first), float(seconds), state, out)
 

@@ -1,9 +1,9 @@
 """Random bodies and robots dropped on random ground: `python -m fuzz drops --minutes 30`.
 
-A scene is a few free bodies, or a robot, over a plane or hills, with random masses (ratios to
-1e6), friction (0 to 10) and step (0.1 to 10 ms). Many states of it are stepped in a batch, some of
-which overlap at the start. All results must be finite, and contact may do no positive work beyond
-what overlaps release.
+A scene has one to three free bodies or a quadruped, above a plane or hills. The masses (with ratios
+up to 1e6), the friction (0 to 10) and the step size (0.1 to 10 ms) are random. A batch of states of
+the scene is simulated; in some of them, bodies overlap the ground at the start. All results must be
+finite. The work of contact forces must not exceed the energy that overlaps may release.
 """
 
 import math
@@ -21,14 +21,14 @@ from chasles import contact
 from chasles.expr import sin
 
 BATCH, STEPS = 4096, 120
-"""States of a scene, and their steps."""
+"""Number of states per scene, and of steps per state."""
 
 WORK = 1e-6
-"""The largest positive work of contact in a step, as a part of the energy in the scene."""
+"""Largest excess work of contact forces in a step, relative to the energy in the scene."""
 
 
 class Scene(NamedTuple):
-    """A robot, pairs that touch, the step (s), the size of its bodies (m) and a description."""
+    """A robot, its contact pairs, step size (s), size of the bodies (m) and description."""
 
     robot: Any
     pairs: list[contact.Pair]
@@ -38,20 +38,22 @@ class Scene(NamedTuple):
 
 
 def drops(seconds: float, seed: int) -> list[str]:
-    """Drop until the time is over; return what was found."""
+    """Simulate random scenes for the given number of seconds; return a line per finding."""
     end, found, counts = time.monotonic() + seconds, [], Counter[str]()
     while time.monotonic() < end:
         rng = np.random.default_rng(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scene = _scene(rng)
+            scene, wrong = "scene not created", ""
             try:
-                wrong = _dropped(scene, rng, counts)
+                made = _scene(rng)
+                scene = made.words
+                wrong = _dropped(made, rng, counts)
             except Exception as error:  # any exception is a finding
                 wrong = f"{type(error).__name__}: {error}"
         counts["scenes"] += 1
         if wrong:
-            found.append(f"seed {seed}: {scene.words}: {wrong}")
+            found.append(f"seed {seed}: {scene}: {wrong}")
             print(found[-1], flush=True)
         if counts["scenes"] % 20 == 0:
             print(dict(counts), flush=True)
@@ -61,7 +63,7 @@ def drops(seconds: float, seed: int) -> list[str]:
 
 
 def scene_and_states(seed: int) -> tuple[Scene, np.ndarray, np.ndarray]:
-    """Return the scene of a seed, and the states q and qd that are dropped in it."""
+    """Return the scene for a seed, and its initial states q and qd."""
     rng = np.random.default_rng(seed)
     scene = _scene(rng)
     return scene, *_states(scene, rng)
@@ -80,7 +82,7 @@ def _states(scene: Scene, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 
 
 def _dropped(scene: Scene, rng: np.random.Generator, counts: Counter[str]) -> str:
-    """Drop a batch; return what is wrong with it."""
+    """Simulate a batch; return a description of the error, or an empty string."""
     robot, (q, qd) = scene.robot, _states(scene, rng)
     run = robot.simulate(
         q, qd, dt=scene.dt, steps=STEPS, contacts=scene.pairs, integrator="time-stepping",
@@ -91,7 +93,7 @@ def _dropped(scene: Scene, rng: np.random.Generator, counts: Counter[str]) -> st
     counts["unsolved steps"] += int(run.unsolved.sum())
     bad = ~(np.isfinite(run.q).all((1, 2)) & np.isfinite(run.qd).all((1, 2)))
     if bad.any():
-        return f"{bad.sum()} states are not finite, the first is number {np.argmax(bad)}"
+        return f"{bad.sum()} states are not finite; the first has index {np.argmax(bad)}"
     energy = robot.kinetic_energy(run.q, run.qd).max(axis=1) + np.abs(run.work)
     part = run.excess / (energy + 1e-12)
     if part.max() > WORK:
@@ -127,7 +129,7 @@ def _scene(rng: np.random.Generator) -> Scene:
 def _bodies(
     rng: np.random.Generator, law: Any, ground: Any, dt: float, hills: bool, words: str
 ) -> Scene:
-    """One to three free bodies."""
+    """Return a scene with one to three free bodies."""
     count, parts, shapes = int(rng.integers(1, 4)), [], []
     for k in range(count):
         mass = 10.0 ** rng.uniform(-3.0, 3.0)
@@ -160,7 +162,7 @@ TOGETHER = {
     (contact.Capsule, contact.Sphere), (contact.Capsule, contact.Capsule),
     (contact.Sphere, contact.Box), (contact.Box, contact.Box),
 }  # fmt: skip
-"""Kinds of bodies that touch each other."""
+"""Pairs of shapes between which contact is simulated."""
 
 
 def _shape(rng: np.random.Generator, name: str, edges: np.ndarray, hills: bool) -> Any:

@@ -1,7 +1,7 @@
-"""Readers behind a wall, in children that are forked with the package loaded.
+"""Isolated file readers, run in forked processes that have the packages already loaded.
 
-A new interpreter that imports MuJoCo takes 0.3 s, a fork 0.01 s. The wall is the same: a process of
-its own with bounds on time and memory, whose answer comes through a pipe.
+Starting an interpreter and importing MuJoCo takes 0.3 s; a fork takes 0.01 s. The isolation is the
+same: a separate process with limits on time and memory, which returns its result through a pipe.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
-import mujoco  # noqa: F401 (children have it)
+import mujoco  # noqa: F401 (inherited by the children)
 import xacro  # noqa: F401
 
 from chasles.formats import walled, walled_program
@@ -25,7 +25,7 @@ from chasles.formats import walled, walled_program
 def run(
     command: list[str], *, timeout: float, cwd: str, **_: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Do what `walled.run` does, by a fork."""
+    """Replace `walled.run`: run the command in a forked process."""
     pipes = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -57,7 +57,7 @@ def run(
 
 
 def _drained(ends: list[int], until: float) -> list[bytes]:
-    """Return all that comes out of some pipes, until they are closed."""
+    """Return the data read from pipes until they are closed; `until` is the time limit."""
     said = dict.fromkeys(ends, b"")
     opened = list(ends)
     while opened:
@@ -74,6 +74,6 @@ def _drained(ends: list[int], until: float) -> list[bytes]:
 
 @contextlib.contextmanager
 def forked() -> Iterator[None]:
-    """Let tools behind walls run in forks of this process."""
+    """Run isolated file readers in forks of this process."""
     with mock.patch.object(walled, "run", run):
         yield

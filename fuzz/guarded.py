@@ -1,6 +1,6 @@
-"""Arrays beside forbidden memory: a read or write past their end, or before them, ends the process.
+"""Arrays next to guard pages: an access beyond an end of the array terminates the process.
 
-This needs nothing of the code that is called, so it also watches NumPy and the fast entry.
+The tested code does not have to be instrumented, so NumPy and the fast entry are tested, too.
 """
 
 import ctypes
@@ -15,7 +15,10 @@ if _protect is not None:
 
 
 def guarded(a: np.ndarray, *, end: bool) -> np.ndarray:
-    """A copy of an array that ends where forbidden memory begins, or begins where it ends."""
+    """Return a copy of an array that ends directly before a guard page, or begins after one.
+
+    The result is an ordinary copy if the array is empty or the system has no guard pages.
+    """
     if _protect is None or not a.nbytes:
         return a.copy()
     inner = -(-a.nbytes // PAGE) * PAGE

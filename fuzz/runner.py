@@ -1,4 +1,4 @@
-"""Children one after the other, watched: what they find, crashes and hangs are written down."""
+"""Run child processes one after the other, and record their findings, crashes and hangs."""
 
 import contextlib
 import json
@@ -20,27 +20,27 @@ from fuzz.child import STATE, kept
 from fuzz.targets import TARGETS
 
 SLICE = 30.0
-"""Seconds that a child runs; then the next one starts, every fourth in the checked mode."""
+"""Run time of a child in seconds; then the next child starts."""
 
 CHECKED = 4
-"""Of so many children one is checked."""
+"""One child in `CHECKED` runs in checked mode."""
 
 BEGIN = 120.0
-"""Seconds that a child may take before its first case."""
+"""Time limit in seconds for a child to start its first case."""
 
 TOLD = 5.0
-"""Seconds between lines of progress."""
+"""Seconds between progress messages."""
 
 FAST = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""Where cases have their files: in memory, if there is such a folder."""
+"""Folder for the files of cases: a folder in memory, or None if the system has none."""
 
 SAME = 3
-"""Findings of one kind that are written down."""
+"""Maximum number of findings of one kind that are written to files."""
 
 
 @dataclass
 class Report:
-    """What a run has done so far."""
+    """Progress and findings of a run."""
 
     target: str
     folder: Path
@@ -50,7 +50,7 @@ class Report:
     kinds: Counter[str] = field(default_factory=Counter)
 
     def line(self) -> str:
-        """Progress, for people."""
+        """Return a progress message."""
         calls = TARGETS[self.target].calls
         rate = calls * self.cases / (time.monotonic() - self.begun)
         found = f"{sum(self.kinds.values())} findings of {len(self.kinds)} kinds"
@@ -59,7 +59,7 @@ class Report:
         return f"{self.target}: {done}, {rate:,.0f}/s, {found}"
 
     def found(self, finding: dict[str, Any], checked: bool) -> None:
-        """Write a finding down, unless there are enough of its kind."""
+        """Count a finding; write it to a file unless `SAME` findings of its kind exist."""
         kind = finding["kind"]
         self.kinds[kind] += 1
         if self.kinds[kind] > SAME:
@@ -74,7 +74,11 @@ class Report:
 
 
 def run(name: str, seconds: float, first: int, folder: Path, checked: bool | None = None) -> Report:
-    """Run a target for some seconds; checked: only in that mode, or only without."""
+    """Run a target for the given number of seconds.
+
+    `checked` is True to run all children in checked mode, and False to run none. With None, one
+    child in `CHECKED` runs in checked mode if the target supports it.
+    """
     report, seed, number = Report(name, folder), first, 0
     end = time.monotonic() + seconds
     told = time.monotonic()
@@ -90,7 +94,10 @@ def run(name: str, seconds: float, first: int, folder: Path, checked: bool | Non
 def _child(
     report: Report, seed: int, seconds: float, checked: bool, told: float
 ) -> tuple[int, float]:
-    """One child, to its end or until it hangs; the seed of the next, and when progress was told."""
+    """Run one child until it ends or hangs.
+
+    Return the first seed for the next child, and the time of the last progress message.
+    """
     target, work = TARGETS[report.target], Path(tempfile.mkdtemp(prefix="chasles-fuzz-", dir=FAST))
     state, output, errors = (work / each for each in ("state", "output", "errors"))
     state.write_bytes(STATE.pack(-1, 0))
@@ -121,7 +128,7 @@ def _child(
                 break
     ended = process.poll()
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+        os.killpg(process.pid, signal.SIGKILL)  # with the processes that it has started
     process.wait()
     _findings(report, output, read, checked)
     current, done = STATE.unpack(state.read_bytes())
@@ -135,13 +142,16 @@ def _child(
         finding = {"seed": current, "kind": kind, "message": message, "files": files}
         report.found(finding, checked)
         if current == -1:
-            raise SystemExit(f"{report.target} cannot begin: {message}")
+            raise SystemExit(f"{report.target}: the child process did not start: {message}")
     shutil.rmtree(work, ignore_errors=True)
     return seed + done + (current != -2), told
 
 
 def _findings(report: Report, output: Path, read: int, checked: bool) -> int:
-    """Take the whole lines of a child's output from a place on; the place of the rest."""
+    """Record the findings in a child's output after position `read`; return the new position.
+
+    An incomplete last line is left for the next call.
+    """
     text = output.read_bytes()[read:]
     whole, newline, _ = text.rpartition(b"\n")
     for line in whole.splitlines():

@@ -1,6 +1,6 @@
-"""Write the corpus again, from the built-in robots and the files of the tests.
+"""Regenerate the corpus from the built-in robots and the files of the tests.
 
-`python -m fuzz.seeds`. The files in corpus/small are written by hand, and stay.
+Run `python -m fuzz.seeds`. The files in corpus/small are written by hand and are not changed.
 """
 
 import contextlib
@@ -19,10 +19,10 @@ from chasles.cli.simulate import Task, run
 from fuzz import CORPUS
 
 MOST = 20_000
-"""Bytes of a file."""
+"""Maximum size of a robot file in bytes."""
 
 OTHERS = ("panda", "solo12", "ur5_robot", "double_pendulum", "cassie")
-"""Robots of other packages, which are not copied."""
+"""Robots of other packages, which are not copied into the corpus."""
 
 SCENARIOS = {
     "swing": """format = "scenario"
@@ -67,7 +67,7 @@ TABLES = {
 
 
 def main() -> None:
-    """Write all."""
+    """Write all files of the corpus except those in corpus/small."""
     for folder in ("robots", "scenarios", "tables", "run", "stopped"):
         shutil.rmtree(CORPUS / folder, ignore_errors=True)
     for folder in ("robots", "scenarios", "tables"):
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def stopped() -> None:
-    """A run that was interrupted: its folder has parts, and --resume goes on with them."""
+    """Write the folder of an interrupted run: its parts can be continued with --resume."""
     target, folder = CORPUS / "scenarios" / "swing.toml", CORPUS / "stopped"
     values = {"duration": 0.9, "dt": 5e-4, "every": 100}
     recording = Task(str(target), values, folder, save=0.0).recording()
@@ -94,7 +94,7 @@ def stopped() -> None:
 
 
 def extra() -> dict[str, str]:
-    """Robots in every format that they can be written in."""
+    """Return the text of robots in every format that can represent them, by file name."""
     found, folder = dict[str, str](), CORPUS / "made"
     folder.mkdir()
     for robot in (chasles.robots.puma560(), chasles.robots.four_bar()):

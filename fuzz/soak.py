@@ -1,8 +1,9 @@
-"""One process that uses robots of all kinds for a long time: `python -m fuzz soak --minutes 60`.
+"""Use robots of all kinds in one process for a long time: `python -m fuzz soak --minutes 60`.
 
-A round takes one robot through its life: load, edit, compute, reach, simulate, save, read back,
-drop. Each result is checked against an identity. Memory, mappings, threads and open files are
-sampled; what the last third holds must not exceed what the middle third held by more than 5 %.
+In each round, one robot is loaded, modified, evaluated, simulated, saved, reloaded and deleted.
+Each result is checked against an identity. Memory, mappings, threads and open files are sampled.
+Their medians in the last third of the run must not exceed those in the middle third by more than
+5 %.
 """
 
 import contextlib
@@ -32,13 +33,13 @@ from chasles.cli import app
 from fuzz import CORPUS
 
 PATIENCE = 300.0
-"""Seconds after which a round is a hang: the stacks of all threads are printed."""
+"""Time limit of a round in seconds; then the stacks of all threads are printed."""
 
 EVERY = 10.0
 """Seconds between samples."""
 
 GROWTH = 1.05
-"""The largest ratio of the last third's median to that of the middle third."""
+"""Maximum ratio of the median in the last third to the median in the middle third."""
 
 MAKERS: tuple[Callable[[int], chasles.Robot], ...] = (
     lambda k: robots.planar(1 + k % 3),
@@ -48,14 +49,14 @@ MAKERS: tuple[Callable[[int], chasles.Robot], ...] = (
     lambda k: robots.random_tree(1 + k % 4, k % 50),
     lambda k: robots.random_tree(2, k % 50, floating=True),
 )
-"""Robots without a file; k is the number of the round."""
+"""Functions that create a robot without a file; k is the index of the round."""
 
 FILES = tuple(path for path in sorted(CORPUS.glob("robots/*")) if path.stem != "delta")
-"""Robot files of every format; the delta robot alone would take most of the time."""
+"""Robot files of every format, without the delta robot, which would take most of the time."""
 
 
 class Sample(NamedTuple):
-    """What the process holds: bytes resident and anonymous, and counts."""
+    """Resources of the process: resident and anonymous memory in bytes, and counts."""
 
     seconds: float
     rounds: int
@@ -72,7 +73,7 @@ class Sample(NamedTuple):
 
 
 def sample(seconds: float, rounds: int) -> Sample:
-    """Return what the process holds now, after a collection."""
+    """Return the current resources of the process, after a garbage collection."""
     gc.collect()
     rollup = Path("/proc/self/smaps_rollup").read_text()
     anonymous = next(int(x.split()[1]) for x in rollup.splitlines() if x.startswith("Anonymous:"))
@@ -104,7 +105,7 @@ def growth(samples: list[Sample]) -> list[str]:
 
 
 def soak(seconds: float, first: int, tell: Callable[[str], object] = print) -> list[str]:
-    """Run rounds for some seconds; return what is wrong."""
+    """Run rounds for the given number of seconds; return a line per error."""
     begun, told, number, wrong = time.monotonic(), 0.0, first, list[str]()
     samples, done = list[Sample](), Counter[str]()
     with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
@@ -129,7 +130,7 @@ def soak(seconds: float, first: int, tell: Callable[[str], object] = print) -> l
 
 
 def live(number: int, folder: Path) -> Counter[str]:
-    """Take one robot through its life; return what was done."""
+    """Create a robot and run a random selection of `STEPS` on it; return the steps taken."""
     rng = random.Random(f"soak:{number}")
     draw = np.random.default_rng(number)
     robot, done = _made(rng, number, folder), Counter[str](rounds=1)
@@ -140,7 +141,10 @@ def live(number: int, folder: Path) -> Counter[str]:
 
 
 def _made(rng: random.Random, number: int, folder: Path) -> chasles.Robot:
-    """Return a robot from a file or made here; one of four has code that no other robot has."""
+    """Return a robot from a file or a function.
+
+    One robot in four has a random gravity, so that its code is not shared with other robots.
+    """
     if rng.random() < 0.5:
         source = rng.choice(FILES)
         path = folder / source.name
@@ -154,7 +158,7 @@ def _made(rng: random.Random, number: int, folder: Path) -> chasles.Robot:
 
 
 def _compute(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """Forward dynamics invert inverse dynamics, in a batch and for one state."""
+    """Check that forward and inverse dynamics agree, in a batch and for one state."""
     if robot.loops:
         return False
     q, (qd, tau) = robot.random(draw, size=40), draw.normal(size=(2, 40, robot.nv))
@@ -169,33 +173,33 @@ def _compute(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) 
 
 
 def _edit(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """A robot with a locked joint has the mass it had, and fewer degrees of freedom."""
+    """Check that locking a joint removes degrees of freedom and does not change the mass."""
     if robot.loops or not robot.nv:
         return False
     joint = rng.choice(robot.moving_joints)
     try:
         changed = robot.lock(joint)
     except chasles.ChaslesError:
-        return False  # a joint that others follow
+        return False  # mimic joints follow this joint
     assert changed.nv < robot.nv
     assert np.isclose(changed.mass, robot.mass)
     return True
 
 
 def _reach(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """A posture that is said to solve the problem does."""
+    """Check that a configuration reported as solved reaches its target."""
     frame = robot.frames[-1]
     T = robot.forward_kinematics(robot.random(draw), frame=frame)
     found = robot.inverse_kinematics({frame: T}, tries=20)
     assert np.all(np.isfinite(found.q))
     if found.solved:
         near = robot.forward_kinematics(found.q, frame=frame)
-        assert np.allclose(near, T, atol=1e-3 * (1.0 + np.max(np.abs(T)))), "solved, but not there"
+        assert np.allclose(near, T, atol=1e-3 * (1.0 + np.max(np.abs(T)))), "target not reached"
     return True
 
 
 def _simulate(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """The same motion twice has the same bits."""
+    """Check that two simulations of the same motion are bitwise identical."""
     if robot.loops:
         return False
     q, qd = robot.random(draw), 0.1 * draw.normal(size=robot.nv)
@@ -207,12 +211,12 @@ def _simulate(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path)
 
 
 def _save(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """A robot that was saved and read back has the same mass matrix."""
+    """Check that a robot that was saved and reloaded has the same mass matrix."""
     path = folder / f"saved{rng.choice(('.urdf', '.sdf', '.toml', '.xml'))}"
     try:
         chasles.save(robot, path, overwrite=True)
     except chasles.ChaslesError:
-        return False  # what the format cannot represent
+        return False  # the format cannot represent the robot
     again = chasles.load(path)
     if not robot.loops and again.nq == robot.nq and again.joints == robot.joints:
         q = robot.random(draw)
@@ -222,7 +226,7 @@ def _save(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> 
 
 
 def _refuse(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """Errors keep nothing alive."""
+    """Call functions that raise an error; errors must not keep objects alive."""
     for wrong in (np.full(robot.nq + 1, 1.0), [[]], "q", np.full(robot.nq, np.nan)):
         with contextlib.suppress(chasles.ChaslesError):
             robot.mass_matrix(wrong)
@@ -230,11 +234,11 @@ def _refuse(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -
         chasles.load(folder / "nothing.urdf")
     except chasles.ChaslesError:
         return True
-    raise AssertionError("a file that is not there")
+    raise AssertionError("loading a missing file did not raise an error")
 
 
 def _interrupt(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """An interrupted call can be made again, with the bits that it has in another thread."""
+    """Check that a call works after an interrupt, with results identical to another thread's."""
     if threading.current_thread() is not threading.main_thread():
         return False
     q, armed = robot.random(draw, size=200), [True]
@@ -245,7 +249,7 @@ def _interrupt(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path
 
     before = signal.signal(signal.SIGALRM, stop)
     try:
-        try:  # again and again: Python drops what comes while an object is finalised
+        try:  # repeated, because Python ignores exceptions raised during finalization
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3), 0.1)
             while True:
                 robot.mass_matrix(q, threads=2)
@@ -264,7 +268,7 @@ def _interrupt(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path
 
 
 def _command(robot: chasles.Robot, rng: random.Random, draw: Any, folder: Path) -> bool:
-    """Commands end well."""
+    """Check that commands succeed."""
     if rng.random() > 0.1:
         return False
     words = rng.choice((["info", "planar:2"], ["cost", "planar:2", "-f", "mass_matrix"]))
@@ -283,4 +287,4 @@ STEPS = {
     "interrupt": _interrupt,
     "command": _command,
 }
-"""Steps of a robot's life, each with its check; one that does not apply returns False."""
+"""Steps that use a robot and check the results; a step that does not apply returns False."""

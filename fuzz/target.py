@@ -1,4 +1,4 @@
-"""What a target is, and which errors are allowed."""
+"""Description of a fuzz target, and the errors that its cases may raise."""
 
 import random
 import re
@@ -9,17 +9,29 @@ from pathlib import Path
 from chasles.errors import ChaslesError
 
 Case = Callable[[random.Random, Path], None]
-"""One case: from random numbers, in a folder of its own. It raises what must not happen."""
+"""Function that runs one case, from random numbers, in a folder; it raises findings as errors."""
 
 
 @dataclass(frozen=True)
 class Target:
     """A row of the table of targets.
 
-    make: prepares what all cases share. limit: seconds of one case, compilation included. checked:
-    whether cases run generated code, so that a part of them runs it in the checked mode. calls: how
-    many of the library a case makes. brief: how many cases the tests run.
-    folder: whether a case has a folder of its own.
+    Attributes
+    ----------
+    what
+        Description for the list of targets.
+    make
+        Function that prepares the data shared by all cases and returns the function of a case.
+    limit
+        Time limit of a case in seconds, including compilation.
+    checked
+        True if cases run generated code; some children then run in checked mode.
+    calls
+        Number of calls to the library per case.
+    brief
+        Number of cases that the tests run.
+    folder
+        True if each case has its own folder.
     """
 
     what: str
@@ -32,7 +44,7 @@ class Target:
 
 
 class Hostile(Exception):
-    """An error of an object that was given, which the caller gets back."""
+    """Error raised by an object that the case passes to the library; the library may pass it on."""
 
 
 _SIGNATURE = re.compile(
@@ -41,14 +53,21 @@ _SIGNATURE = re.compile(
 
 
 def allowed(error: BaseException) -> bool:
-    """Whether a call may end in an error: ours, Python's about its signature, or the caller's."""
+    """Return True if a call may raise this error.
+
+    Errors of chasles, of the arguments themselves and of Python about a wrong signature are
+    allowed.
+    """
     if isinstance(error, ChaslesError | Hostile | MemoryError) or str(error) == "no numbers here":
         return True
     return type(error) is TypeError and _SIGNATURE.search(str(error)) is not None
 
 
 def place(error: BaseException) -> str:
-    """The type of an error and the line that raised it: what makes two findings the same."""
+    """Return the type of an error and the function in chasles that raised it.
+
+    Findings with equal results are of the same kind.
+    """
     trace, where = error.__traceback__, ""
     while trace is not None:
         path = trace.tb_frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""Hostile values: numbers, counts, texts, objects, and arrays in every shape and layout."""
+"""Hostile values: numbers, counts, strings, objects, and arrays of every shape and layout."""
 
 import math
 import random
@@ -14,7 +14,7 @@ from fuzz.target import Hostile
 
 
 class Bomb:
-    """Raises whatever it is asked for."""
+    """Object whose special methods all raise an error."""
 
     def _fail(self, *_: Any, **__: Any) -> Any:
         raise Hostile("asked")
@@ -24,7 +24,7 @@ class Bomb:
 
 
 class Liar:
-    """Claims a length and items that it does not have."""
+    """Sequence whose length and items do not agree."""
 
     def __init__(self, length: int, item: Any) -> None:
         self.length, self.item = length, item
@@ -39,7 +39,7 @@ class Liar:
 
 
 class Shifty:
-    """Has an array that is another each time."""
+    """Object whose conversion to an array gives a different shape each time."""
 
     def __init__(self, a: np.ndarray) -> None:
         self.a, self.asked = a, 0
@@ -50,14 +50,14 @@ class Shifty:
 
 
 class Number(float):
-    """A float that is another number when it is asked."""
+    """A float that is converted to another value."""
 
     def __float__(self) -> float:
         return math.nan
 
 
 class Sized(list):  # type: ignore[type-arg]
-    """A list that lies about its length."""
+    """A list that reports a wrong length."""
 
     def __len__(self) -> int:
         return 10**6
@@ -82,31 +82,31 @@ COUNTS: tuple[Any, ...] = (
     ),
     *(np.uint64(2**64 - 1), np.float64(2.0), np.array(2), np.array([2]), 1j, Bomb, object()),
 )
-"""Things to give as a count."""
+"""Values to pass as a count."""
 
 NUMBERS: tuple[Any, ...] = (
     *(0.0, -0.0, 1e-3, 1.0, -1.0, 1e-300, 5e-324, 1e300, 1.7e308, math.nan, math.inf, -math.inf),
     *(True, "1", None, 1j, 10**400, np.float32(0.5), np.longdouble(1), np.array(0.1), [0.1], {}),
 )
-"""Things to give as a number."""
+"""Values to pass as a number."""
 
 TEXTS: tuple[Any, ...] = (
     *("", " ", "world", "frame", "tool", "link1", "joint1", "fastest", "x" * 100_000, "\x00", "é"),
     *("\ud800", "\x1b[31m", "../..", "a\nb", "__class__", "{}", "%s", "[red]"),
     *(None, 0, 1.5, b"tool", (), ["tool"], {"tool": 1}, object, np.str_("tool"), math.nan),
 )
-"""Things to give as a name or a word."""
+"""Values to pass as a name or an option."""
 
 KEYWORDS = ("out", "threads", "x", "self", "q", "dtype", "axis", "method", "frame", "f_ext", "at")
 
 
 def thing(rng: random.Random) -> Any:
-    """Anything at all."""
+    """Return a random value of any type."""
     return rng.choice((*rng.choice((COUNTS, NUMBERS, TEXTS)), Bomb(), Liar(2, 1.0), lambda: 1))
 
 
 def passive(value: Any) -> Any:
-    """Something that cannot be called: errors of a user's own function are his."""
+    """Return the value, or None for a callable, whose errors the library would pass on."""
     return None if callable(value) else value
 
 
@@ -130,14 +130,14 @@ SAME: dict[str, Callable[[np.ndarray], Any]] = {
     "against its start": lambda a: guarded(a, end=False),
     "objects": lambda a: a.tolist() if a.ndim else a.item(),
 }
-"""The same numbers in another form, which every door takes."""
+"""Conversions of an array that every function accepts and that preserve its values."""
 
 EMPTY = ("itself", "copy", "Fortran", "read-only", "subclass", "own dtype object")
-"""Forms that keep the shape of an array without numbers."""
+"""Conversions that preserve the shape of an empty array."""
 
 
 def hostile(rng: random.Random, a: np.ndarray) -> Any:
-    """Something in the place of a good array."""
+    """Return a hostile value to pass in place of a valid array."""
     turn = rng.random()
     if turn < 0.45:
         name = rng.choice(list(FORMS))
@@ -164,7 +164,7 @@ def hostile(rng: random.Random, a: np.ndarray) -> Any:
 
 
 def reshaped(rng: random.Random, a: np.ndarray) -> np.ndarray:
-    """Other shapes and strides over memory that is there."""
+    """Return an array with random shape and strides that accesses only valid memory."""
     b = np.resize(a, max(a.size, 1) * 4) if a.size else np.ones(8)
     rank = rng.randrange(4)
     shape = tuple(rng.choice((0, 1, 2, 3, *a.shape)) for _ in range(rank))
@@ -180,7 +180,7 @@ def reshaped(rng: random.Random, a: np.ndarray) -> np.ndarray:
 
 
 def out_of(rng: random.Random, shape: tuple[int, ...], given: list[Any]) -> Any:
-    """Something to give as `out`: right, of another form, or an argument itself."""
+    """Return a value for `out`: a valid array, one of another form, or one of the arguments."""
     good = np.full(shape, 7.0)
     turn = rng.random()
     if turn < 0.3:

@@ -1,1 +1,1 @@
-"""Programs and data behind the documentation: the site, the architecture page, books' tables."""
+"""Programs and data for the documentation: the website, the architecture page, published tables."""

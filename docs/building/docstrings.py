@@ -1,4 +1,4 @@
-"""Docstrings, plain words with `code` and sections of numpydoc, as reStructuredText for Sphinx."""
+"""Convert docstrings (plain text, `code`, numpydoc sections) to reStructuredText for Sphinx."""
 
 import re
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 from sphinx.application import Sphinx
 
 SPECIAL = re.compile(r"([*|\\])|(?<=\w)(_)(?!\w)")
-"""Characters that reStructuredText would read as emphasis, a substitution or a link."""
+"""Characters that reStructuredText would interpret as emphasis, a substitution or a link."""
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-"""A heading of numpydoc, underlined: Parameters, Returns, Raises, Notes, Examples."""
+"""Underlined numpydoc heading: Parameters, Returns, Raises, Notes, Examples."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def process(
     app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
 ) -> None:
-    """Replace the lines of a docstring in place."""
+    """Convert the lines of a docstring in place."""
     lines[:] = restructured("\n".join(lines)).splitlines()
 
 
@@ -35,13 +35,13 @@ def restructured(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return text paragraph by paragraph."""
+    """Return converted text, paragraph by paragraph."""
     paragraphs = re.split(r"\n\s*\n", text.strip("\n"))
     return "\n\n".join(map(paragraph, paragraphs))
 
 
 def fields(text: str) -> str:
-    """Return "name : type" lines and their indented descriptions as a list of definitions."""
+    """Return "name : type" lines and their indented descriptions as a definition list."""
     lines = text.strip("\n").splitlines()
     if not any(line.startswith(" ") for line in lines):
         return prose(text)
@@ -51,18 +51,18 @@ def fields(text: str) -> str:
 
 
 def term(line: str) -> str:
-    """Return the first line of a definition, its name in bold."""
+    """Return the first line of a definition, with the name in bold."""
     name, colon, kind = line.partition(" : ")
     return f"**{words(name)}**" + (f" : {words(kind)}" if colon else "") if line.strip() else ""
 
 
 def examples(text: str) -> str:
-    """Return examples as they stand in an interpreter."""
+    """Return examples as a literal block."""
     return "::\n\n" + "\n".join(f"    {line}" for line in text.strip("\n").splitlines())
 
 
 def paragraph(text: str) -> str:
-    """Return a table, a literal block (statements, an indented part) or words."""
+    """Return a converted table, literal block (statements or indented lines) or paragraph."""
     lines = text.splitlines()
     if all(line.startswith("|") for line in lines):
         return table(lines)
@@ -80,7 +80,7 @@ def table(lines: list[str]) -> str:
 
 
 def words(text: str) -> str:
-    """Return text with `code`; an escaped space lets letters follow code."""
+    """Return text with `code`; an escaped space separates code from letters that follow it."""
     spans = re.split(r"(`[^`]+`)", text)
     marked = (f"`{s}`\\ " if s.startswith("`") else SPECIAL.sub(r"\\\g<0>", s) for s in spans)
     return "".join(marked)

@@ -1,7 +1,7 @@
-r"""Equations of the pages as MathML, which browsers draw without a script and without a request.
+r"""Convert equations of the pages to MathML, which browsers display without scripts or downloads.
 
-Docutils converts LaTeX. A displayed equation may have `\tag{NUMBER}`, the number that its source
-prints, which stands at the right margin.
+Docutils converts LaTeX. A displayed equation may contain `\tag{NUMBER}`, its number in the cited
+source, which is shown at the right margin.
 """
 
 import re
@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 TAG = re.compile(r"\\tag\{([^}]*)\}")
-"""The number of an equation, as LaTeX writes it."""
+"""Equation number in LaTeX."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -26,18 +26,18 @@ def converted(tex: str) -> str:
     """Return LaTeX as MathML; an expression that cannot be converted stops the build."""
     try:
         return tex2mathml(tex)
-    except (ValueError, SyntaxError) as error:  # the second by docutils before 0.22
+    except (ValueError, SyntaxError) as error:  # SyntaxError: docutils before 0.22
         raise ExtensionError(f"equation {tex!r}: {error}") from error
 
 
 def inline(translator: Any, node: nodes.math) -> None:
-    """Write an expression in a line of text."""
+    """Write an inline expression."""
     translator.body.append(converted(node.astext()))
     raise nodes.SkipNode
 
 
 def display(translator: Any, node: nodes.math_block) -> None:
-    """Write an equation on lines of its own, its number at the right."""
+    """Write a displayed equation with its number at the right."""
     tex = node.astext()
     numbers = ", ".join(TAG.findall(tex))
     label = f'<span class="number">({numbers})</span>' if numbers else ""

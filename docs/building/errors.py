@@ -1,6 +1,6 @@
-"""The tables of docs/errors.md: every code in the source, with its class, text and remedy.
+"""Tables of docs/errors.md: all error codes in the source, with class, message and remedy.
 
-`python docs/building/errors.py` writes them into the page.
+`python docs/building/errors.py` writes the tables into the page.
 """
 
 import ast
@@ -59,14 +59,14 @@ AREAS = {
     "CLI": "Command line",
     "TABLE": "Published tables",
 }
-"""Headings of the page, by the second word of a code."""
+"""Headings of the page, by the middle part of a code."""
 
 Makers = Mapping[str, tuple[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A code where the source has it. kind: the class of the error. The texts are templates."""
+    """An error code, the class of its error (`kind`), templates of its texts, and its place."""
 
     code: str
     kind: str
@@ -77,14 +77,14 @@ class Entry:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """All codes, in the order of the source."""
+    """Return all codes, in the order of the source."""
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
     makers = dict(maker for tree in trees.values() for maker in _makers(tree))
     return tuple(entry for path, tree in trees.items() for entry in _of_file(path, tree, makers))
 
 
 def _makers(tree: ast.Module) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
-    """Functions and methods that make errors with given codes: the class, the other parameters."""
+    """Yield the functions that create errors: name, class of the error, parameters after `code`."""
     for node in ast.walk(tree):
         names = [a.arg for a in node.args.args] if isinstance(node, ast.FunctionDef) else []
         if isinstance(node, ast.FunctionDef) and "code" in names and node.name != "__init__":
@@ -112,7 +112,7 @@ def _of_file(path: Path, tree: ast.Module, makers: Makers) -> Iterator[Entry]:
 
 
 def _values(scopes: Sequence[ast.Module | ast.FunctionDef], line: int = 0) -> dict[str, ast.expr]:
-    """What names stand for in a function before a line, or at the top of a file."""
+    """Return the values assigned to names in a function before a line, or at the top of a file."""
     found = [
         n
         for scope in scopes
@@ -123,7 +123,7 @@ def _values(scopes: Sequence[ast.Module | ast.FunctionDef], line: int = 0) -> di
 
 
 def _text(node: ast.expr, known: Mapping[str, ast.expr]) -> str:
-    """The template of a text: its words, with {name} for a value."""
+    """Return the template of a text, with {name} for each value."""
     if isinstance(node, ast.Name) and node.id in known:
         rest = {name: value for name, value in known.items() if name != node.id}
         return _text(known[node.id], rest)
@@ -142,7 +142,7 @@ def _text(node: ast.expr, known: Mapping[str, ast.expr]) -> str:
 
 
 def _name(node: ast.AST) -> str:
-    """A word for a value: the last name in it that is no function."""
+    """Return a name for a value, as "c" for a.b.c; called functions are skipped."""
     called = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
     names = [
         n.attr if isinstance(n, ast.Attribute) else n.id
@@ -153,7 +153,7 @@ def _name(node: ast.AST) -> str:
 
 
 def page() -> str:
-    """The generated part of the page."""
+    """Return the generated part of the page."""
     found = sorted(entries(), key=lambda entry: entry.code)
     lines = []
     for area, title in AREAS.items():
@@ -179,7 +179,7 @@ def _cell(text: str) -> str:
 
 
 def write() -> None:
-    """Put the tables into the page."""
+    """Write the tables into the page."""
     text = PAGE.read_text("utf-8")
     PAGE.write_text(text[: text.index(BEGIN) + len(BEGIN)] + page(), "utf-8")
 

@@ -1,7 +1,7 @@
-"""The gallery of docs/gallery.md: `python docs/building/gallery.py` writes its page and pictures.
+"""Gallery (docs/gallery.md): `python docs/building/gallery.py` writes the page and its thumbnails.
 
-A thumbnail shows a picture of docs/images, or a built-in robot as the viewer draws it in a headless
-browser. Each stores the digest of its source; only outdated thumbnails are drawn again.
+A thumbnail shows a picture from docs/images, or a built-in robot drawn by the viewer in a headless
+browser. Each thumbnail stores the digest of its source, and only outdated thumbnails are redrawn.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ SIZE = (320, 200)
 MARGIN = 8
 """White border around a plot in pixels."""
 COLUMNS = 3
-"""Thumbnails in a row of the page."""
+"""Number of thumbnails per row of the page."""
 
 
 class Row(NamedTuple):
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
     @property
     def file(self) -> Path:
-        """The thumbnail."""
+        """Path of the thumbnail."""
         return FOLDER / f"{Path(self.source).stem}.png"
 
 
@@ -66,9 +66,9 @@ GROUPS: dict[str, tuple[Row, ...]] = {
     ),
     "Contact and impact": (
         Row("contact_in_time.png", "Rigid contact in motion", "contact.md", "contact_in_time"),
-        Row("contact_laws.png", "Laws of friction", "contact.md", "contact_laws"),
-        Row("impact_laws.png", "Laws of impact", "impact.md", "impact_laws"),
-        Row("laws.png", "Laws compared", "laws.md", "laws"),
+        Row("contact_laws.png", "Friction laws", "contact.md", "contact_laws"),
+        Row("impact_laws.png", "Impact laws", "impact.md", "impact_laws"),
+        Row("laws.png", "Comparison of contact laws", "laws.md", "laws"),
         Row("soft_contact.png", "Soft ground", "soft-contact.md", "soft_contact"),
         Row("soft_landing.png", "Soft landing", "rollouts.md", "soft_landing"),
         Row("dry_friction.png", "Dry friction in joints", "simulate.md", "dry_friction"),
@@ -84,17 +84,17 @@ GROUPS: dict[str, tuple[Row, ...]] = {
         Row("operation_counts.png", "Operation counts", "operation-counts.md", "operation_counts"),
     ),
 }
-"""Thumbnails by the heading of the page under which they are."""
+"""Thumbnails by heading of the page."""
 
 POSTURES = {
     "puma560": [-0.7, 0.35, -0.6, 0.0, 0.8, 0.0],
     "stanford_arm": [0.6, 0.9, 0.5, 0.0, 0.6, 0.0],
 }
-"""Configurations (rad, m) of robots that are not drawn in their neutral one."""
+"""Configurations (rad, m) of robots that are not drawn in their neutral configuration."""
 
 
 def digest(row: Row) -> str:
-    """Return a digest of all that a thumbnail depends on."""
+    """Return a digest of the data on which a thumbnail depends."""
     if row.source.endswith(".png"):
         seen = (IMAGES / row.source).read_bytes()
     else:
@@ -104,7 +104,7 @@ def digest(row: Row) -> str:
 
 
 def stored(row: Row) -> str:
-    """Return the digest that a thumbnail was made from; empty if there is no thumbnail."""
+    """Return the digest stored in a thumbnail, or an empty string if there is no thumbnail."""
     from PIL import Image
 
     if not row.file.exists():

@@ -1,7 +1,8 @@
 """Draw the imports of chasles: `python docs/building/graph.py` writes them into the documentation.
 
-A picture, docs/images/imports.svg, and a list between two marks of docs/architecture.md. Layers are
-rows; a line is an import between two units that no path of other lines says already.
+The script writes the picture docs/images/imports.svg and a list between two marks in
+docs/architecture.md. In the picture, layers are rows, and lines are imports between units. Imports
+that follow from other lines are not drawn.
 """
 
 import re
@@ -21,13 +22,13 @@ HIDDEN = ("__main__",)
 
 
 def shown() -> list[list[str]]:
-    """Rows of units that have a box, from the top down."""
+    """Return the rows of units that have a box, top layer first."""
     rows = [[name for name in row if name not in HIDDEN] for row in reversed(LAYERS)]
     return [row for row in rows if row]
 
 
 def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The edges that no longer path says already."""
+    """Return the transitive reduction of a graph: edges that no longer path implies."""
 
     @cache
     def below(name: str) -> set[str]:
@@ -40,12 +41,12 @@ def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def title(name: str) -> str:
-    """A unit as it is written."""
+    """Return the displayed name of a unit."""
     return name or "chasles"
 
 
 def places() -> dict[str, tuple[float, float]]:
-    """The middle of each box."""
+    """Return the center of each box."""
     return {
         name: (WIDTH * (k + 0.5) / len(row), STEP * (level + 0.5))
         for level, row in enumerate(shown())
@@ -54,13 +55,13 @@ def places() -> dict[str, tuple[float, float]]:
 
 
 def picture() -> str:
-    """The graph as SVG."""
+    """Return the graph as SVG."""
     at, height = places(), STEP * len(shown())
     lines, boxes = [], []
     for name, there in reduced(edges()).items():
         for other in sorted(there if name in at else ()):
             (x0, y0), (x1, y1) = at[name], at[other]
-            if y0 == y1:  # within a rank
+            if y0 == y1:  # within a layer
                 lines.append(f'<path d="M{x0:.0f} {y0:.0f}H{x1:.0f}"/>')
                 continue
             y0, y1 = y0 + BOX / 2, y1 - BOX / 2
@@ -87,7 +88,7 @@ def picture() -> str:
 
 
 def listing() -> str:
-    """What stands between the marks: the picture, and all imports in words."""
+    """Return the text between the marks: the picture, and a list of all imports."""
     graph = edges()
     rows = []
     for level, row in enumerate(shown()):
@@ -100,12 +101,12 @@ def listing() -> str:
 
 
 def page(text: str) -> str:
-    """The page with the list that is true now."""
+    """Return the page with an updated list."""
     return BLOCK.sub(lambda found: found[1] + listing() + found[2], text)
 
 
 def main() -> None:
-    """Write both."""
+    """Write the picture and the page."""
     PICTURE.write_text(picture(), "utf-8")
     PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
 

@@ -1,7 +1,7 @@
-"""The layers of chasles, and the imports that its files really have.
+"""Layers of chasles, and the actual imports of its files.
 
-For the test of imports, the graph on the architecture page (`graph.py`) and the walks of calls
-(`walks.py`).
+The test of imports, the graph on the architecture page (`graph.py`) and the call traces
+(`walks.py`) use this module.
 """
 
 import ast
@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("identification", "learning", "lint", "peers", "plots", "view"),
     ("cli", "__main__"),
 )
-"""Folders and files of src/chasles, from the ground up: ten ranks ("" is `import chasles`)."""
+"""Folders and files of src/chasles in ten layers, lowest layer first ("" is `import chasles`)."""
 
 BESIDE = {
     ("expr", "errors"),
@@ -35,12 +35,12 @@ BESIDE = {
     ("", "version"),
     ("__main__", "cli"),
 }
-"""Imports that are allowed within a rank; other units of one rank never import each other."""
+"""Allowed imports within a layer; other units of the same layer must not import each other."""
 
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
 
 LEAVES = ("checks", "distances", "identification", "learning", "lint", "peers", "plots", "view")
-"""Units that no robot knows, except by entry points."""
+"""Units that the robot classes do not import, except through entry points."""
 
 
 def points_down(here: str, there: str) -> bool:
@@ -52,13 +52,13 @@ ROOT = Path(__file__).parents[2] / "src" / "chasles"
 
 
 def unit(path: Path, root: Path = ROOT) -> str:
-    """The part of the package that a file belongs to: a folder, or a module at the top."""
+    """Return the unit of a file: the name of its top-level folder or module."""
     first = path.relative_to(root).parts[0].removesuffix(".py")
     return "" if first == "__init__" else first
 
 
 def parsed(path: Path) -> tuple[ast.Module, ast.Module]:
-    """A file, and what stands in it under `if TYPE_CHECKING`, which never runs."""
+    """Return the syntax tree of a file, and separately its statements under `if TYPE_CHECKING`."""
     tree, typing = ast.parse(path.read_text("utf-8")), ast.Module([], [])
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
@@ -68,7 +68,7 @@ def parsed(path: Path) -> tuple[ast.Module, ast.Module]:
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Every import of a file, wherever it stands: its line, and the dotted name."""
+    """Yield line and dotted name of each import in a file, also within functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -81,13 +81,13 @@ def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 @cache
 def imported(path: Path) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...]]:
-    """The imports of a file that run, and those that are for annotations alone."""
+    """Return the imports of a file that run, and those that are only for annotations."""
     running, typing = parsed(path)
     return (*imports(running),), (*imports(typing),)
 
 
 def target(dotted: str) -> str | None:
-    """The unit of chasles that an import reaches, or None for other packages."""
+    """Return the unit of chasles that is imported, or None for other packages."""
     first, *rest = dotted.split(".")
     if first != "chasles":
         return None
@@ -96,7 +96,7 @@ def target(dotted: str) -> str | None:
 
 @cache
 def edges() -> dict[str, set[str]]:
-    """The units that each unit imports, when it runs."""
+    """Return the units that each unit imports at run time."""
     found: dict[str, set[str]] = {name: set() for name in RANK}
     for path in sorted(ROOT.rglob("*.py")):
         here = unit(path)

@@ -1,6 +1,7 @@
-"""A notebook of each tutorial, with its results, beside the page: nothing is run to make it.
+"""Write a notebook with results for each tutorial, next to its page, without running any code.
 
-The tests run the pages and compare what they print and draw; the notebook holds the same.
+The tests run the code of the pages and compare its output and pictures with the pages. The
+notebooks contain the same code, output and pictures.
 """
 
 import base64
@@ -17,7 +18,7 @@ PART = re.compile(
     r"|!\[([^]]*)\]\(([^)]+\.png)\)",
     re.DOTALL,
 )
-"""A file, a block of Python with what it prints, or a picture."""
+"""A file, a block of Python with its output, or a picture."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def offer(app: Sphinx, docname: str, source: list[str]) -> None:
-    """A link to the notebook, under the title of a tutorial."""
+    """Add a link to the notebook below the title of a tutorial."""
     folder, _, page = docname.rpartition("/")
     if folder == "tutorials":
         title, _, rest = source[0].partition("\n")
@@ -36,7 +37,7 @@ def offer(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
-    """`tutorials/NAME.ipynb` for every page of the folder."""
+    """Write `tutorials/NAME.ipynb` for every tutorial."""
     for page in sorted(Path(app.srcdir, "tutorials").glob("*.md")):
         file = Path(app.outdir, "tutorials", page.with_suffix(".ipynb").name)
         file.parent.mkdir(exist_ok=True)
@@ -44,7 +45,7 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 
 
 def notebook(page: Path) -> dict[str, Any]:
-    """The page as a notebook (format 4.5)."""
+    """Return a page as a notebook (format 4.5)."""
     text, cells, end = page.read_text("utf-8"), [], 0
     for found in PART.finditer(text):
         cells += words(text[end : found.start()])
@@ -75,13 +76,13 @@ def shown(picture: Path, alternative: str, cells: list[dict[str, Any]]) -> list[
 
 
 def words(text: str) -> list[dict[str, Any]]:
-    """A cell of Markdown, unless there is none."""
+    """Return a list with a Markdown cell, or an empty list if there is no text."""
     text = text.strip()
     return [{"cell_type": "markdown", "metadata": {}, "source": text}] if text else []
 
 
 def statements(code: str, printed: str | None) -> dict[str, Any]:
-    """A cell of Python, with what it prints."""
+    """Return a Python cell with its output."""
     outputs = [{"output_type": "stream", "name": "stdout", "text": printed}] if printed else []
     return {
         "cell_type": "code",

@@ -1,6 +1,7 @@
-"""Pages as the site reads them: navigation, files from outside the folder, links that lead outside.
+"""Prepare pages for the website: navigation, files outside the folder `docs`, external links.
 
-The tables of index.md are the one list of pages: each section of it becomes one of the navigation.
+The tables of index.md are the only list of pages. Each section of index.md becomes a section of the
+navigation.
 """
 
 import posixpath
@@ -17,9 +18,9 @@ OUTSIDE = {
     "changes": "CHANGELOG.md",
     "security": "SECURITY.md",
 }
-"""Pages of the site that are files of the repository's root; the file here only points to them."""
+"""Pages whose text is a file in the repository's root; the files in `docs` only refer to them."""
 LINK = re.compile(r"\]\((?!https?:)([^)\s#]+)((?:#[^)\s]*)?)\)")
-"""A link to a file: its path, and the anchor in it."""
+"""Pattern for a link to a file: its path and anchor."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def read(app: Sphinx, docname: str, source: list[str]) -> None:
-    """The text of a page as it is parsed, in place."""
+    """Modify the source of a page in place: links, text from other files, navigation."""
     text, folder = source[0], posixpath.dirname(f"docs/{docname}")
     if docname in OUTSIDE:
         text, folder = (ROOT / OUTSIDE[docname]).read_text("utf-8"), ""
@@ -42,7 +43,7 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def target(path: str, folder: str, here: str) -> str:
-    """A link of a file in one folder as a link of a page in another, both from the root."""
+    """Convert a link relative to `folder` to a link relative to `here`, both below the root."""
     file = posixpath.normpath(posixpath.join(folder, path))
     for page, outside in OUTSIDE.items():
         if file == outside:
@@ -51,7 +52,7 @@ def target(path: str, folder: str, here: str) -> str:
 
 
 def navigation(index: str) -> str:
-    """A hidden toctree for each section, of the pages that its table links to."""
+    """Return a hidden toctree for each section, with the pages to which its table links."""
     trees = []
     for section in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
@@ -64,7 +65,7 @@ def navigation(index: str) -> str:
 
 
 def collect(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Remember the links of a page that lead outside."""
+    """Store the external links of a page."""
     found = app.env.metadata[docname].setdefault("external", "")
     links = {node.get("refuri", "") for node in doctree.findall(nodes.reference)}
     lines = {link for link in links if link.startswith(("http:", "https:"))} | set(found.split())
@@ -72,7 +73,7 @@ def collect(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def list_external(app: Sphinx, exception: Exception | None) -> None:
-    """`external-links.txt`: what the build did not look at, for a person or a tool to follow."""
+    """Write `external-links.txt`: the external links, which the build does not check."""
     lines = {
         f"{link} {page}\n"
         for page, data in app.env.metadata.items()

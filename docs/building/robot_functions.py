@@ -1,7 +1,8 @@
 """Write src/chasles/robot/functions.py: the functions of a robot as methods.
 
-The table next to this file has their texts and options; the annotations of the algorithms have
-their arrays. Run it after a change of either: python docs/building/robot_functions.py
+The table robot_functions.toml contains their texts and options, and the annotations of the
+algorithms specify their arrays. After a change of either, run
+`python docs/building/robot_functions.py`.
 """
 
 import subprocess
@@ -19,7 +20,7 @@ TABLE = Path(__file__).with_suffix(".toml")
 MADE = ROOT / "src/chasles/robot/functions.py"
 
 WIDTH = 92
-"""Characters of a line of a method's docstring."""
+"""Line length of a method's docstring, in characters."""
 
 OPTIONS = {
     "frame": "frame: str | None = None",
@@ -29,7 +30,7 @@ OPTIONS = {
     "known": "known: str | Sequence[str]",
     "packed": "packed: bool = False",
 }
-"""Options of algorithms as parameters."""
+"""Options of algorithms, written as method parameters."""
 
 HEAD = '''"""Robot functions, compiled on first use.
 
@@ -53,7 +54,7 @@ class Computing(Identity):
 
 
 def written() -> str:
-    """Return the text of the module, as `ruff format` lays it out."""
+    """Return the text of the module, formatted by `ruff format`."""
     rows = tomllib.loads(TABLE.read_text("utf-8"))
     shared = rows.pop("parameters")
     text = HEAD + "".join(method(name, row, shared) for name, row in rows.items())
@@ -62,7 +63,7 @@ def written() -> str:
 
 
 def method(name: str, row: dict[str, Any], shared: dict[str, str]) -> str:
-    """Return the text of one function from its row and the shared descriptions of parameters."""
+    """Return the text of one method from its row and the shared descriptions of parameters."""
     ways = METHODS[name]
     sign = signature(ways[0].algorithm)
     results = row.get("results") or len(sign.outputs)
@@ -82,7 +83,7 @@ def method(name: str, row: dict[str, Any], shared: dict[str, str]) -> str:
     pairs = ", ".join(f"{key!r}, {key}" for key in passed)
     arguments = f"({given[0]},)" if len(given) == 1 else f"({', '.join(given)})"
     load = "f_ext" if "f_ext" in sign.inputs else "None"
-    first = [key for key in keywords if word(key) == "frame"]  # by position, or by name
+    first = [key for key in keywords if word(key) == "frame"]  # may be given by position
     rest = [key for key in keywords if key not in first]
     parameters = ", ".join(["self", *arrays, *first, "*", *rest, *where])
     body = docstring(row, [word(p) for p in (*arrays, *first, *rest, *where)], shared)
@@ -95,7 +96,7 @@ def method(name: str, row: dict[str, Any], shared: dict[str, str]) -> str:
 
 
 def docstring(row: dict[str, Any], names: list[str], shared: dict[str, str]) -> str:
-    """Return the sections of numpydoc, wrapped for a method."""
+    """Return a numpydoc docstring, wrapped for a method."""
     texts = shared | row.get("parameters", {})
     paragraphs = [row["summary"], *[wrapped(p) for p in row.get("doc", "").strip().split("\n\n")]]
     parameters = [f"{name} : {texts[name]}" for name in names]
@@ -112,18 +113,18 @@ def docstring(row: dict[str, Any], names: list[str], shared: dict[str, str]) -> 
 
 
 def section(title: str, text: str) -> str:
-    """Return a section of a docstring under its heading."""
+    """Return a section of a docstring with its heading."""
     return f"{title}\n{'-' * len(title)}\n{text}"
 
 
 def field(entry: str) -> str:
-    """Return the name and type of an array, and below them its description."""
+    """Return the name and type of an array, followed by its indented description."""
     head, _, text = entry.partition("\n")
     return f"{head}\n{textwrap.indent(wrapped(text, WIDTH - 4), ' ' * 4)}"
 
 
 def wrapped(text: str, width: int = WIDTH) -> str:
-    """Return a paragraph in lines of a given length."""
+    """Return a paragraph wrapped to the given width."""
     return textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False)
 
 
@@ -137,7 +138,7 @@ def option(key: str, name: str, several: bool) -> str:
 
 
 def argument(name: str, array: str) -> str:
-    """Return an argument as the method passes it on; multipliers only exist with loops."""
+    """Return the expression with which a method passes an argument on."""
     if array == "act":
         return "self.activations(act)"
     optional = array == "multipliers" and name != "loop_forces"

@@ -1,7 +1,7 @@
-"""List every text that a person can meet, with its place: `python docs/building/texts.py [FOLDER]`.
+"""List all texts of the project with their places: `python docs/building/texts.py [FOLDER]`.
 
-Docstrings, messages, help texts and comments of the source, headings and paragraphs of the pages.
-`--sample N --seed S` draws a random sample, for a reader who judges it by the rules.
+The texts are docstrings, messages, help texts and comments of the source, and headings and
+paragraphs of the pages. `--sample N --seed S` draws a random sample for review.
 """
 
 import argparse
@@ -18,15 +18,15 @@ SOURCE = ROOT / "src/chasles"
 PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "docs")
 
 MESSAGES = re.compile(r"(Error|Loop|Position|Determined|Actuated|Mechanism|Motion|Infeasible)$")
-"""Endings of the classes whose arguments are messages."""
+"""Endings of the names of classes whose arguments are messages."""
 NAMES = {"problem", "remedy", "note", "message", "hint", "said", "why", "what", "finds"}
-"""Variables and keywords that hold parts of messages."""
+"""Variables and keywords that contain parts of messages."""
 WORDS = re.compile(r"[A-Za-z]{2,}")
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text and its place. kind: docstring, message, help, comment, heading or paragraph."""
+    """A text, its place, and its kind: docstring, message, help, comment, heading or paragraph."""
 
     kind: str
     place: str
@@ -34,7 +34,7 @@ class Text:
 
     @property
     def summary(self) -> str:
-        """The first paragraph on one line."""
+        """First paragraph of the text, on one line."""
         return " ".join(self.text.strip().split("\n\n")[0].split())
 
 
@@ -49,7 +49,7 @@ def texts(folder: Path = SOURCE, *, with_comments: bool = True) -> Iterator[Text
 
 
 def docstrings(path: Path, tree: ast.Module) -> Iterator[Text]:
-    """Yield docstrings of a module, its classes and functions, and those below assignments."""
+    """Yield the docstrings of a module, of its classes and functions, and below assignments."""
     for node in ast.walk(tree):
         body = node.body if isinstance(getattr(node, "body", None), list) else []
         for statement in body:
@@ -75,7 +75,7 @@ def messages(path: Path, tree: ast.Module) -> Iterator[Text]:
 
 
 def comments(path: Path) -> Iterator[Text]:
-    """Yield comments: consecutive comment lines as one text, comments after code one by one."""
+    """Yield comments: consecutive comment lines as one text, comments after code separately."""
     last, lines = 0, list[str]()
     with tokenize.open(path) as file:
         for token in tokenize.generate_tokens(file.readline):

@@ -1,7 +1,7 @@
-"""Sites of several releases side by side: `python docs/building/versions.py SITE TAG...`, offline.
+"""Build the websites of several releases, offline: `python docs/building/versions.py SITE TAG...`.
 
-Each tag of the repository is built as its own sources say, into SITE/TAG; every page links to the
-others, and SITE itself leads to the first.
+Each tag of the repository is built from its own sources into the folder SITE/TAG. Every page links
+to the other releases, and SITE redirects to the first one.
 """
 
 import io
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def build(site: Path, tags: Sequence[str], root: Path = ROOT) -> None:
-    """The site of every tag; warnings are errors."""
+    """Build the site of every tag; warnings are errors."""
     for tag in tags:
         with tempfile.TemporaryDirectory() as folder:
             extract(root, tag, Path(folder))
@@ -30,7 +30,7 @@ def build(site: Path, tags: Sequence[str], root: Path = ROOT) -> None:
 
 
 def extract(root: Path, tag: str, folder: Path) -> None:
-    """The files of a tag."""
+    """Extract the files of a tag into a folder."""
     command = ["git", "archive", "--format=tar", tag]
     found = subprocess.run(command, cwd=root, check=True, capture_output=True)
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as files:

@@ -1,12 +1,11 @@
-"""Walk three calls through the source: `python docs/building/walks.py` prints the modules entered,
-and writes them between two marks of docs/architecture.md.
+"""Trace three calls through the source: `python docs/building/walks.py` prints the modules used.
 
-For each call: the modules of chasles beyond `expr` and `mathematics`, in the order in which they
-are first entered, with their layers; and calls that go up the layers, of which there should be
-none: then a walk enters each layer once on the way down, and leaves it once on the way up. Each
-walk runs in a new process with an empty cache, but for the entry that all functions share, which is
-made once for a machine. Work in other threads is not counted: new code is stored in the cache by a
-thread that no signal interrupts, which enters `backends/cache` and `writing`.
+The script also writes the lists between two marks in docs/architecture.md. For each call, the list
+contains the modules of chasles except `expr` and `mathematics`, by layer and in the order of their
+first call. The script also counts calls from a lower to a higher layer, which should not occur.
+Each call runs in a new process with an empty cache, except for the fast entry, which all functions
+share and which is compiled once per machine. Other threads are not traced: a separate thread stores
+new code, using the modules `backends/cache` and `writing`.
 """
 
 import contextlib
@@ -27,24 +26,24 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from building.layers import RANK, ROOT, unit
 
 BESIDE = ("", "expr", "mathematics", "version", "errors", "entry_points")
-"""Units that are not counted: the algebra, and what every layer may use."""
+"""Units that are not counted: the algebra, and units that every layer may use."""
 
 
 class Walk(NamedTuple):
-    """Modules by their first entry, and calls from one module up to another."""
+    """Modules in the order of their first call, and calls from a module to a higher layer."""
 
     modules: list[Path]
     upward: dict[tuple[Path, Path], int]
 
 
 def walked(call: Callable[[], Any]) -> Walk:
-    """Run a call and see which files of chasles it enters.
+    """Run a call and record the files of chasles that it uses.
 
-    What runs while a module is imported is not counted: it is no part of the call.
+    Code that runs while a module is imported is not part of the call and is not counted.
     """
     modules: dict[Path, None] = {}
     upward: dict[tuple[Path, Path], int] = {}
-    stack: list[Path | None] = [None]  # the last file of chasles, for each frame
+    stack: list[Path | None] = [None]  # for each frame, the last file of chasles
     importing: list[FrameType] = []
 
     @cache
@@ -85,7 +84,7 @@ ARM = """<robot name="arm"><link name="base"/><link name="rod"><inertial><mass v
 
 
 def inverse_dynamics(folder: Path) -> Callable[[], Any]:
-    """Load a URDF file, and joint torques: the first call."""
+    """Load a URDF file, and compute joint torques for the first time."""
     import chasles
 
     path = folder / "arm.urdf"
@@ -94,7 +93,7 @@ def inverse_dynamics(folder: Path) -> Callable[[], Any]:
 
 
 def forward_dynamics(folder: Path) -> Callable[[], Any]:
-    """Forward dynamics with loops: the first call of a four-bar linkage."""
+    """Compute forward dynamics of a four-bar linkage, with a closed loop, for the first time."""
     import chasles
 
     q = chasles.robots.four_bar().assemble([0.5])
@@ -103,7 +102,7 @@ def forward_dynamics(folder: Path) -> Callable[[], Any]:
 
 
 def sliding_brick(folder: Path) -> Callable[[], Any]:
-    """A brick that slides on a plane by rigid contact, for 20 ms."""
+    """Simulate a brick that slides on a plane with rigid contact, for 20 ms."""
     import numpy as np
 
     import chasles
@@ -123,7 +122,7 @@ CALLS: dict[str, tuple[Callable[[Path], Callable[[], Any]], int]] = {
     "forward_dynamics": (forward_dynamics, 30),
     "sliding_brick": (sliding_brick, 45),
 }
-"""What is called, and the most modules that it should walk through."""
+"""Function that prepares each call, and the maximum number of modules that the call may use."""
 
 
 # Reports ------------------------------------------------------------------------------------------
@@ -133,13 +132,13 @@ BLOCK = re.compile(r"(<!-- walks -->\n).*?(<!-- end of walks -->)", re.DOTALL)
 
 
 def walk(name: str) -> Walk:
-    """The walk of one of the calls, in this process, with its files in the present folder."""
+    """Trace one of the calls, in this process, with its files in the current folder."""
     import chasles
 
     call = CALLS[name][0](Path())
     other = chasles.robots.planar(1)
     for _ in range(2):
-        other.mass_matrix([0.0])  # makes the entry that all functions share
+        other.mass_matrix([0.0])  # compiles the entry that all functions share
     return walked(call)
 
 
@@ -148,14 +147,14 @@ def named(path: Path) -> str:
 
 
 def report(name: str) -> str:
-    """A walk in words: the modules of each layer in the order of their first calls."""
+    """Return a trace as text: the modules of each layer in the order of their first calls."""
     found, most = walk(name), CALLS[name][1]
     layers: dict[int, list[str]] = {}
     for path in found.modules:
         layers.setdefault(RANK[unit(path)], []).append(named(path))
     lines = [
         f"{CALLS[name][0].__doc__}",
-        f"{len(found.modules)} modules; {most} at most are wanted",
+        f"{len(found.modules)} modules; limit: {most}",
     ]
     for rank in sorted(layers, reverse=True):
         head = f"{rank + 1:2}  "
@@ -169,7 +168,7 @@ def report(name: str) -> str:
 
 
 def apart(name: str) -> str:
-    """The report of a process that has compiled nothing; the count also of one that need not."""
+    """Return the report of a process with an empty cache, and the module count with a full one."""
     with tempfile.TemporaryDirectory() as cache, contextlib.chdir(cache):
         kept = {**os.environ, "CHASLES_CACHE": cache, "PYTHONPATH": str(ROOT.parent)}
         command = [sys.executable, str(Path(__file__).resolve()), name]
@@ -182,7 +181,7 @@ def apart(name: str) -> str:
 
 
 def page(text: str) -> str:
-    """The page with the walks that are true now."""
+    """Return the page with updated lists."""
     body = "\n".join(map(apart, CALLS))
     return BLOCK.sub(lambda found: f"{found[1]}```text\n{body}```\n{found[2]}", text)
 

@@ -1,15 +1,16 @@
 /*
- * Computed torque on a microcontroller: one arm, single precision, no allocation.
+ * Computed-torque control on a microcontroller: one arm, single precision, no memory allocation.
  *
- * The PUMA 560 of `chasles export puma560 -f inverse_dynamics --dtype float --own-sine -o puma`.
- * On an Arduino, put puma560.h and puma560.c beside the sketch, call `control_step` from a timer,
- * and read and write your own sensors and motors in place of the arrays below.
+ * The arm is a PUMA 560. This command generates its code:
+ * `chasles export puma560 -f inverse_dynamics --dtype float --own-sine -o puma`.
+ * On an Arduino, put puma560.h and puma560.c next to the sketch, call `control_step` from a timer,
+ * and replace the arrays below by reading your sensors and writing to your motors.
  */
 #include "puma560.h"
 
 #define JOINTS 6U
 
-/* What sensors measured, what the plan asks for, and what motors get: rad, rad/s, rad/s2, N m. */
+/* Measured state, planned motion and motor torques, in rad, rad/s, rad/s2 and N m. */
 volatile float measured_q[JOINTS];
 volatile float measured_qd[JOINTS];
 volatile float planned_q[JOINTS];
@@ -19,11 +20,11 @@ volatile float motor_torque[JOINTS];
 
 void control_step(void);
 
-/* tau = M (qdd + Kd (error of qd) + Kp (error of q)) + h, once every millisecond. */
+/* tau = M (qdd + Kd (error of qd) + Kp (error of q)) + h, called once per millisecond. */
 void control_step(void)
 {
-    const float stiffness = 100.0F; /* 1/s2: errors die in some 0.3 s */
-    const float damping = 20.0F;    /* 1/s: without overshoot */
+    const float stiffness = 100.0F; /* 1/s2: errors decay in about 0.3 s */
+    const float damping = 20.0F;    /* 1/s: critical damping */
     float q[JOINTS];
     float qd[JOINTS];
     float qdd[JOINTS];
@@ -43,6 +44,6 @@ void control_step(void)
 int main(void)
 {
     for (;;) {
-        control_step(); /* in place of a timer */
+        control_step(); /* stands for a call by a timer */
     }
 }

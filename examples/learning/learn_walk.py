@@ -1,13 +1,13 @@
-"""Teach a quadruped, Solo12, to walk at a commanded speed.
+"""Train a policy with which the quadruped Solo12 walks at a commanded speed.
 
     pip install 'chasles[learn]' torch example-robot-data
     python examples/learning/learn_walk.py --minutes 20 --seed 0 --output walk.pt
     python examples/learning/learn_walk.py --minutes 1.92 --robots 2048    # on an H200
 
-The policy acts 50 times a second. It sees gravity, angular and linear velocity in the body's frame,
-its heading, joint positions and velocities, its last action, the command and a clock, and chooses
-targets of joint positions. Contact steps are 2 ms. With `--device cuda`, the default where there is
-a GPU, robots and networks are on the GPU.
+The policy acts at 50 Hz. It observes the direction of gravity and the angular and linear velocity
+in the body's frame, the heading, joint positions and velocities, the last action, the command and a
+clock. Its actions are target positions of the joints. The contact time step is 2 ms. The option
+`--device cuda`, the default if there is a GPU, runs simulation and training on the GPU.
 """
 
 import argparse
@@ -24,17 +24,17 @@ from chasles.learning import RobotVectorEnv, State
 FEET = ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")
 RADIUS, FRICTION = 0.016, 0.8
 STIFFNESS, DAMPING = 4.0, 0.2
-"""Of the joints' controllers, in N m/rad and N m s/rad."""
+"""Gains of the joint controllers, in N m/rad and N m s/rad."""
 
 STAND = np.array([0.0, 0.8, -1.6, 0.0, 0.8, -1.6, 0.0, 0.8, -1.6, 0.0, 0.8, -1.6])
 REACH = np.array([0.25, 0.45, 0.45] * 4)
-"""Joint positions of standing, and how far from them an action of 1 goes, in rad."""
+"""Standing position of the joints, and the displacement from it for an action of 1, in rad."""
 
 PERIOD = 0.5
-"""Of the clock that a policy sees, in s."""
+"""Period of the clock that the policy observes, in s."""
 
 LOWEST, MOST_TILTED = 0.12, 0.7
-"""Height of the body in m, and sine of its tilt, at which the robot has fallen."""
+"""Height of the body in m, and cosine of its tilt, below which the robot counts as fallen."""
 
 
 def gravity_seen(q: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def heading(q: np.ndarray) -> np.ndarray:
 
 
 def velocity_over_ground(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the body's velocity along the x and y axes of the world, (n,) each."""
+    """Return the components (n,) of the body's velocity along the world's x and y axes."""
     w, x, y, z = q[:, :4].T
     u, v, up = qd[:, 3:6].T
     ahead = (1 - 2 * (y * y + z * z)) * u + 2 * (x * y - w * z) * v + 2 * (x * z + w * y) * up
@@ -107,14 +107,14 @@ class Walk:
 
 
 def hold(t: Any, q: Any, qd: Any, p: Any) -> list[Any]:
-    """Joint torques towards targets p; none on the free base."""
+    """Return PD torques of the joints for target positions p, and zero for the free base."""
     return [0.0] * 6 + [STIFFNESS * (p[k] - q[7 + k]) - DAMPING * qd[6 + k] for k in range(12)]
 
 
 def environment(
     count: int, speeds: tuple[float, float] = (0.3, 0.6), device: str = "cpu"
 ) -> RobotVectorEnv:
-    """Return robots on a plane; device: "cpu" or "cuda", where they are simulated."""
+    """Return an environment of robots on a plane, simulated on `device`: "cpu" or "cuda"."""
     robot = chasles.load("solo12", floating=True)
     stand = robot.neutral()
     stand[7:] = STAND
@@ -129,10 +129,10 @@ def environment(
 def kept(
     policy: ppo.Policy, device: str, count: int = 1000, speed: float = 0.5, seed: int = 7
 ) -> float:
-    """Return the share of episodes of ten seconds whose speed stays within 0.1 m/s.
+    """Return the share of episodes of ten seconds in which the speed stays within 0.1 m/s.
 
-    The speed is that along the start's forward direction, averaged over a second; the first two
-    seconds are for starting.
+    The speed is measured along the initial forward direction, averaged over one second. The first
+    two seconds of each episode are not evaluated. Episodes in which the robot falls are failures.
     """
     env = environment(count, (speed, speed), device)
     seen, _ = env.reset(seed=seed)
@@ -143,7 +143,7 @@ def kept(
         fell |= failed
         places.append(env.state.q[:, 4].copy())
     x = np.array(places)
-    speeds = (x[50:] - x[:-50])[100:]  # over windows of a second
+    speeds = (x[50:] - x[:-50])[100:]  # averages over one second
     return float(np.mean(~fell & np.all(np.abs(speeds - speed) < 0.1, axis=0)))
 
 
@@ -165,7 +165,7 @@ def main() -> None:
     policy, _ = ppo.train(env, 100_000, ppo.Options(), told=told, **limits)
     torch.save(policy.state_dict(), given.output)
     share = kept(policy, given.device)
-    print(f"{share:.1%} of 1,000 episodes keep 0.5 m/s within 0.1 m/s for ten seconds")
+    print(f"{share:.1%} of 1,000 episodes stay within 0.1 m/s of 0.5 m/s for ten seconds")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Proximal policy optimisation (Schulman et al. 2017) in plain PyTorch, for vector environments.
+"""Proximal policy optimization (Schulman et al. 2017) in plain PyTorch, for vector environments.
 
-`learn_balance.py` and `learn_walk.py` train with it.
+`learn_balance.py` and `learn_walk.py` use it.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from torch import nn
 
 @dataclass(frozen=True)
 class Options:
-    """Numbers of the method. horizon: steps of each environment between two updates."""
+    """Parameters of the method; `horizon` is the number of steps of each environment per update."""
 
     horizon: int = 24
     epochs: int = 5
@@ -33,7 +33,7 @@ class Options:
 
 
 def network(sizes: list[int]) -> nn.Sequential:
-    """Return layers of given sizes with smooth activations between them."""
+    """Return linear layers of the given sizes, with smooth activations between them."""
     layers: list[nn.Module] = []
     for a, b in itertools.pairwise(sizes):
         layers += [nn.Linear(a, b), nn.ELU()]
@@ -41,7 +41,7 @@ def network(sizes: list[int]) -> nn.Sequential:
 
 
 class Policy(nn.Module):
-    """A Gaussian policy and a value function of scaled observations."""
+    """Gaussian policy and value function of scaled observations."""
 
     def __init__(self, observations: int, actions: int, options: Options) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Policy(nn.Module):
         return ((x - self.center) / self.width.sqrt().clamp(min=1e-3)).clamp(-10.0, 10.0)
 
     def learn_scale(self, x: torch.Tensor) -> None:
-        """Take observations into the running mean and variance."""
+        """Update the running mean and variance with new observations."""
         count, total = len(x), self.seen + len(x)
         mean, variance = x.mean(0), x.var(0, unbiased=False)
         away = mean - self.center
@@ -73,7 +73,7 @@ class Policy(nn.Module):
         return torch.distributions.Normal(self.mean(self.scaled(x)), self.log_spread.exp())
 
     def act(self, observations: np.ndarray) -> np.ndarray:
-        """Return the best actions (n, actions)."""
+        """Return the mean actions (n, actions) of the policy, without noise."""
         with torch.no_grad():
             seen = torch.as_tensor(observations, device=self.center.device)
             return self.mean(self.scaled(seen)).cpu().numpy()
@@ -89,9 +89,9 @@ def train(
     device: str = "cpu",
     told: Callable[[int, float, float, float], None] = lambda *_: None,
 ) -> tuple[Policy, list[tuple[float, float]]]:
-    """Train a policy; return it with the curve (seconds, mean reward of a step).
+    """Train a policy; return it, and the learning curve (seconds, mean reward per step).
 
-    The networks are on `device`, a name of PyTorch; the environment is stepped by NumPy arrays.
+    The networks are on `device`, a PyTorch device. The environment exchanges NumPy arrays.
     """
     torch.manual_seed(seed)
     n, sizes = env.num_envs, (env.task.observations, env.task.actions)
@@ -112,7 +112,7 @@ def train(
                 values[i] = policy.value(policy.scaled(x)).squeeze(-1)
                 seen, reward, failed, cut, info = env.step(action.cpu().numpy())
                 gained, earned[i] = here(reward, dtype=torch.float32), np.mean(reward)
-                if cut.any():  # the value of what would have come after
+                if cut.any():  # add the value of the final state
                     last = here(info["final_obs"])
                     later = policy.value(policy.scaled(last)).squeeze(-1)
                     gained = gained + options.discount * later * here(cut)
@@ -144,7 +144,7 @@ def _improve(
     options: Options,
     rate: float,
 ) -> float:
-    """Take steps on the clipped objective; return the learning rate, which follows the change."""
+    """Take gradient steps on the clipped objective; return the adapted learning rate."""
     X, A, logs, advantages = flat
     advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
     size = len(X) // options.batches

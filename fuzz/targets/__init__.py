@@ -1,4 +1,4 @@
-"""The table of targets; one row and one module to add one."""
+"""Table of the fuzz targets. A new target needs a module and a row in the table."""
 
 import importlib
 import os
@@ -11,12 +11,12 @@ from fuzz.target import Case, Target
 
 
 def _of(name: str, function: str = "make") -> Callable[[], Case]:
-    """What a module of this package prepares, loaded on use."""
+    """Return a function that prepares the cases of a module, which is imported on use."""
     return lambda: getattr(importlib.import_module(f"fuzz.targets.{name}"), function)()
 
 
 def _itself() -> Case:
-    """Crashes, hangs and errors, to see that each is noticed."""
+    """Return cases that crash, hang or raise errors, to test that each is detected."""
 
     def case(rng: random.Random, folder: Path) -> None:
         turn = rng.randrange(8)
@@ -34,7 +34,7 @@ def _itself() -> Case:
 
 TARGETS: dict[str, Target] = {
     "doors": Target(
-        "Functions of Robot: shapes, types, layouts, objects, out=, options.",
+        "Methods of Robot: shapes, types, layouts, objects, out=, options.",
         _of("doors"),
         limit=90.0,
         checked=True,
@@ -43,7 +43,7 @@ TARGETS: dict[str, Target] = {
         folder=False,
     ),
     "entry": Target(
-        "The fast entry alone: argument lists drawn from things that are used over and over.",
+        "The fast entry: random argument lists from a fixed set of objects.",
         _of("entry"),
         limit=60.0,
         checked=True,
@@ -68,7 +68,7 @@ TARGETS: dict[str, Target] = {
         folder=False,
     ),
     "sensing": Target(
-        "Sensors, actuators, tendons: arrays, forces, controls, sensors of any parts.",
+        "Sensors, actuators, tendons: arrays, forces, controls, sensor definitions.",
         _of("sensing"),
         limit=90.0,
         checked=True,
@@ -84,41 +84,41 @@ TARGETS: dict[str, Target] = {
         folder=False,
     ),
     "identifying": Target(
-        "identify and with_parameters: measurements, names and numbers of any kind.",
+        "identify and with_parameters: measurements, names, values.",
         _of("identifying"),
         limit=60.0,
         brief=60,
         folder=False,
     ),
     "learning": Target(
-        "Environments for learning: tasks, counts, actions, masks, seeds.",
+        "Reinforcement-learning environments: tasks, counts, actions, masks, seeds.",
         _of("learning"),
         limit=60.0,
         brief=40,
         folder=False,
     ),
     "editing": Target(
-        "Robots changed and asked: lock, attach, gravity, parameters, names.",
+        "Methods that modify or query robots: lock, attach, gravity, parameters, names.",
         _of("editing"),
         limit=60.0,
         brief=120,
         folder=False,
     ),
     "readers": Target(
-        "Robot files of formats that are read in this process: URDF, SDF, TOML, DAT, xacro.",
+        "Robot files read in the same process: URDF, SDF, TOML, DAT, xacro.",
         _of("files", "readers"),
         calls=20,
         brief=10,
     ),
     "walls": Target(
-        "Robot files whose readers have a process of their own: MJCF, xacro.",
+        "Robot files read in a separate process: MJCF, xacro.",
         _of("files", "walls"),
         limit=60.0,
         calls=5,
         brief=4,
     ),
-    "cache": Target("Damaged entries of the cache.", _of("entries"), brief=100),
+    "cache": Target("Damaged cache entries.", _of("entries"), brief=100),
     "motions": Target("Scenarios, runs and motion files.", _of("motions"), limit=60.0),
-    "commands": Target("Arguments of the commands.", _of("commands"), limit=90.0),
-    "self": Target("The fuzzer itself: it must find a crash, a hang, an error.", _itself, 0.5),
+    "commands": Target("Command-line arguments.", _of("commands"), limit=90.0),
+    "self": Target("Test of the fuzzer: it must detect crashes, hangs and errors.", _itself, 0.5),
 }

@@ -1,4 +1,4 @@
-"""Words on the command line: real options with other values, files that are not there, anything."""
+"""Command-line arguments: valid options with odd values, missing files, and arbitrary text."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from fuzz.target import Case
 from fuzz.targets.motions import call
 
 LEFT_OUT = ("view", "bench", "demo", "compare", "verify")
-"""Commands that wait, measure or draw; their words are read by the same code."""
+"""Commands that wait, measure or draw; their arguments are parsed by the same code."""
 
 BEGIN = {
     "robots": [],
@@ -27,7 +27,7 @@ BEGIN = {
     "export": ["planar:2", "-f", "mass_matrix", "-o", "c"],
     "cache": [],
 }
-"""Words that each command takes."""
+"""Valid arguments of each command."""
 
 WORDS = (
     *(
@@ -75,7 +75,7 @@ WORDS = (
 
 @cache
 def options() -> dict[str, tuple[str, ...]]:
-    """The options of each command."""
+    """Return the options of each command."""
     found = {}
     for name, each in get_command(app).commands.items():  # type: ignore[attr-defined]
         found[name] = tuple(o for p in each.params for o in p.opts if o.startswith("-"))
@@ -87,7 +87,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One command."""
+    """Run one command with modified arguments."""
     os.chdir(folder)
     Path("arm.urdf").write_text("<robot name='arm'><link name='base'/></robot>")
     Path("swing.csv").write_text(
@@ -111,6 +111,6 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def _endless(words: list[str]) -> bool:
-    """Whether a simulation would take longer than a case may, or the cache would be emptied."""
+    """Return True if the arguments request a long simulation or would clear the cache."""
     text = " ".join(words)
     return bool(re.search(r"planar:9|--clear|--(duration|dt)\D+(1e9|1e-300|inf|[13]\b)", text))

@@ -1,4 +1,4 @@
-"""Every function of `Robot`: good arguments in every form, and arguments of no form at all."""
+"""Methods of `Robot` with valid arguments in every form, and with invalid arguments."""
 
 import inspect
 import random
@@ -32,11 +32,11 @@ GOOD: dict[str, tuple[Any, ...]] = {
     "dissipation": (False, True),
     "packed": (False, True),
 }
-"""Good values of options."""
+"""Valid values of options."""
 
 
 class Door(NamedTuple):
-    """A function of a robot: its name, its arguments, its options, those that it needs."""
+    """A method of a robot: its name, its arguments, its options and the required options."""
 
     robot: chasles.Robot
     name: str
@@ -52,7 +52,7 @@ def robot(name: str) -> chasles.Robot:
 
 @cache
 def door(which: str, name: str) -> Door | None:
-    """A function of a robot, if it can be asked of it with plain arrays."""
+    """Return a method of a robot, or None if the robot does not support it with plain arrays."""
     found = robot(which)
     given = inspect.signature(getattr(chasles.Robot, name)).parameters.values()
     plain = [p.name for p in given if p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"]
@@ -75,7 +75,7 @@ def door(which: str, name: str) -> Door | None:
 
 
 def good(found: chasles.Robot, name: str, lead: tuple[int, ...], rng: Any) -> np.ndarray:
-    """Numbers of an argument: a configuration, which closes the loops, or rates."""
+    """Return a valid array for an argument: a configuration that closes the loops, or rates."""
     if name in ("q", "q0", "q1"):
         return np.asarray(found.random(rng, size=lead))
     return rng.normal(size=(*lead, found.nv))
@@ -86,7 +86,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """Some calls of one function."""
+    """Call one method several times, with valid and with hostile arguments."""
     which, name = rng.choice(list(ROBOTS)), rng.choice(list(FUNCTIONS))
     if not hasattr(chasles.Robot, name):
         return
@@ -101,7 +101,10 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def same(rng: random.Random, found: Door) -> None:
-    """Good numbers in any form give the bits that plain arrays give, by the Python path."""
+    """Check a call with valid arrays in any form against the Python path with plain arrays.
+
+    The results must be bitwise identical.
+    """
     lead, draw = rng.choice(LEADS), np.random.default_rng(rng.randrange(2**32))
     plain = [good(found.robot, p, lead, draw) for p in found.arguments]
     named = dict(found.needed)
@@ -112,7 +115,7 @@ def same(rng: random.Random, found: Door) -> None:
     try:
         expected = getattr(type(found.robot), found.name)(found.robot, *plain, **named)
     except chasles.ChaslesError:
-        return  # options that do not go together
+        return  # the options are not compatible
     forms = [rng.choice(list(SAME) if a.size else EMPTY) for a in plain]
     given = [SAME[form](a) for form, a in zip(forms, plain, strict=True)]
     if "out" in found.options and rng.random() < 0.3 and isinstance(expected, np.ndarray):
@@ -135,7 +138,7 @@ def _options(named: dict[str, Any]) -> dict[str, Any]:
 
 
 def odd(rng: random.Random, found: Door) -> None:
-    """Anything: an error that is allowed, or an answer."""
+    """Call a method with hostile arguments, which must give a result or an allowed error."""
     lead, draw = rng.choice(LEADS), np.random.default_rng(rng.randrange(2**32))
     plain = [good(found.robot, p, lead, draw) for p in found.arguments]
     given: list[Any] = [hostile(rng, a) if rng.random() < 0.5 else a for a in plain]
@@ -156,7 +159,7 @@ def odd(rng: random.Random, found: Door) -> None:
 def option_value(
     rng: random.Random, found: Door, option: str, lead: tuple[int, ...], given: list[Any]
 ) -> Any:
-    """A value of an option: good, or anything."""
+    """Return a valid or hostile value for an option."""
     if option == "out":
         tail = rng.choice([(found.robot.nv,), (6,), (), (found.robot.nv,) * 2, (4, 4)])
         return out_of(rng, (*lead, *tail), given)

@@ -1,4 +1,4 @@
-"""Motion in machine code and step by step: counts, shapes, controls, contacts, parts."""
+"""Simulations in machine code and in Python: counts, shapes, controls, contacts, options."""
 
 import random
 from functools import cache
@@ -21,7 +21,7 @@ ROBOTS = {
     "floating": lambda: tree(2, 4, floating=True),
 }
 MOST = 40
-"""Steps of a good motion, at most: those that LLVM is asked for stay a few."""
+"""Maximum number of steps of a valid motion, which keeps the compile time small."""
 
 LEADS: list[tuple[int, ...]] = [(), (), (1,), (2,), (5,), (9,), (64,), (65,), (130,), (2, 3), (0,)]
 
@@ -36,7 +36,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One motion: a good one that has an oracle, or a hostile one."""
+    """Run one motion: a valid one with an oracle, or one with hostile arguments."""
     name = rng.choice(list(ROBOTS))
     draw = np.random.default_rng(rng.randrange(2**32))
     turn = rng.random()
@@ -58,7 +58,10 @@ def _control(q: Any, qd: Any) -> Any:
 
 
 def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Every record and every row is that of the motion of one state with all steps kept."""
+    """Check a batch against the motion of a single state with all steps recorded.
+
+    The records must be bitwise identical.
+    """
     lead, steps = rng.choice(LEADS), rng.randint(1, MOST)
     every, end = rng.randint(1, steps + 3), rng.random() < 0.5
     q, qd = (guarded(a, end=end) for a in _start(found, lead, draw))
@@ -90,7 +93,7 @@ def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def back(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """A gradient along a motion: its rows are those of one state, its shape that of the start."""
+    """Check the gradient along a batch of motions against the gradient for a single state."""
     lead, steps = rng.choice(LEADS), rng.randint(1, MOST)
     every = rng.randint(1, steps + 1)
     q, qd = _start(found, lead, draw)
@@ -119,7 +122,7 @@ def _contacts(rng: random.Random, found: chasles.Robot) -> Any:
 
 
 def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Counts, times, arrays and words of any kind: an error that is allowed, or a motion."""
+    """Simulate with hostile arguments, which must give a motion or an allowed error."""
     lead = rng.choice(LEADS)
     given: list[Any] = list(_start(found, lead, draw))
     for k in range(2):
@@ -150,7 +153,7 @@ def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
     }
     for name in rng.sample(list(odds), rng.choice((0, 1, 1, 2, 3))):
         named[name] = odds[name]()
-    if named.get("integrator") == "dopri5":  # its steps become tiny where dry friction changes sign
+    if named.get("integrator") == "dopri5":  # steps become tiny where dry friction changes sign
         named.pop("dissipation", None)
     if rng.random() < 0.05:
         try:
@@ -169,7 +172,7 @@ def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def _long(count: Any) -> bool:
-    """Whether a count asks for more steps than a case has time or memory for."""
+    """Return True if the number of steps is too large for the time or memory of a case."""
     try:
         return 10**5 < int(count) <= 2**53
     except (TypeError, ValueError, OverflowError):

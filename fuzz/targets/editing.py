@@ -1,4 +1,4 @@
-"""Robots that are changed, and asked for what they are: names, numbers, joints, parameters."""
+"""Methods that modify or query a robot: names, values, joints, parameters."""
 
 import inspect
 import random
@@ -19,7 +19,7 @@ VERBS = (
     *("packed_entries", "inertial_parameters", "base_parameters", "simplified", "is_equivalent"),
     *("constrained_dynamics", "explain"),
 )
-"""Methods of a robot beside those that are compiled."""
+"""Methods of a robot that are not compiled functions."""
 
 
 @cache
@@ -32,7 +32,7 @@ def robots() -> tuple[chasles.Robot, ...]:
 
 
 def value(rng: random.Random, robot: chasles.Robot, name: str) -> Any:
-    """Something for a parameter: right, nearly, or anything."""
+    """Return a valid, nearly valid or hostile value for a parameter."""
     turn = rng.random()
     joint, frame = rng.choice(robot.joints or ("",)), rng.choice(robot.frames)
     if turn < 0.35:
@@ -52,7 +52,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One method, with arguments that its signature has."""
+    """Call one method, with arguments that match its signature."""
     robot = rng.choice(robots())
     verb = rng.choice([v for v in VERBS if hasattr(robot, v)])
     function = getattr(robot, verb)
@@ -82,7 +82,7 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def asked(robot: chasles.Robot) -> None:
-    """What a robot is asked for first."""
+    """Evaluate basic properties of a robot."""
     _ = robot.name, robot.joints, robot.frames, robot.nq, robot.nv, robot.mass, repr(robot)
     q = robot.random(seed=0)
     assert np.shape(q) == (robot.nq,)

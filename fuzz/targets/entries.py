@@ -1,4 +1,4 @@
-"""Entries of the cache, damaged: none is taken that is not exactly what was written."""
+"""Damaged cache entries: an entry that differs from what was written must be rejected."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ FUNCTIONS = ("mass_matrix", "inverse_dynamics")
 
 @once
 def contents() -> tuple[bytes, bytes]:
-    """Two good entries."""
+    """Return two valid entries."""
     robot = chasles.robots.planar(2)
     programs = (chasles.compile(robot, name).program for name in FUNCTIONS)
     first, second = (kernel.build(program).to_bytes() for program in programs)
@@ -27,7 +27,10 @@ def contents() -> tuple[bytes, bytes]:
 
 
 def damaged(rng: random.Random, whole: bytes, other: bytes) -> bytes:
-    """An entry with mistakes anywhere, whose checksum is wrong then unless nothing has changed."""
+    """Return an entry with random damage, and therefore a wrong checksum.
+
+    The damage may leave the entry unchanged.
+    """
     data, turn = bytearray(whole), rng.randrange(7)
     if turn == 0:
         for _ in range(rng.choice((1, 1, 2, 50))):
@@ -50,7 +53,7 @@ def damaged(rng: random.Random, whole: bytes, other: bytes) -> bytes:
 
 
 def signed(rng: random.Random, whole: bytes) -> bytes:
-    """An entry with another header and a right checksum, as no damage makes it."""
+    """Return an entry with a modified header and a valid checksum, unlike any random damage."""
     start = len(cache._MAGIC) + 32
     body = whole[start:]
     size = int.from_bytes(body[:8], "little")
@@ -94,7 +97,7 @@ def make() -> Case:
             found = cache.load(NAMES[0])
             if turn >= 0.2:
                 sound = data == whole and found == good
-                assert found is None or sound or data == other, "a damaged entry"
+                assert found is None or sound or data == other, "damaged entry accepted"
             cache.entries()
             assert cache.save(NAMES[1], good)
             assert cache.load(NAMES[1]) == good
@@ -109,7 +112,7 @@ def make() -> Case:
 
 
 def _strange(rng: random.Random, path: Path, whole: bytes) -> None:
-    """Something else in the place of an entry."""
+    """Create a folder, a pipe or a symbolic link in place of an entry."""
     turn = rng.randrange(4)
     if turn == 0:
         path.mkdir()

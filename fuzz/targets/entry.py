@@ -1,7 +1,7 @@
-"""The fast entry alone, many times a second: argument lists drawn from things made before.
+"""Fast calls of the fast entry, with random argument lists from a fixed set of objects.
 
-They are those of `tests/backends/entry_stress.py`. Arrays are used over and over, alias each other,
-and are written by `out=`: a case follows from the seeds of its process, not from its own alone.
+The objects are those of `tests/backends/entry_stress.py`. Arrays are reused, alias each other, and
+are written through `out=`. A case therefore depends on the earlier cases in its process.
 """
 
 import random
@@ -14,7 +14,7 @@ from fuzz.target import Case, allowed
 from fuzz.targets import TARGETS
 
 COMPARED = 0.02
-"""The part of the calls that is also made by the Python path, with the same outcome."""
+"""Fraction of the calls that are compared with the Python path."""
 
 
 def make() -> Case:

@@ -1,4 +1,4 @@
-"""Robot files with mistakes: texts changed anywhere, and trees of elements changed by structure."""
+"""Damaged robot files, with random changes of the text or of the XML tree."""
 
 import random
 import re
@@ -20,20 +20,20 @@ from fuzz.target import Case, allowed
 from fuzz.targets import TARGETS
 
 MOST = 400_000
-"""Characters of a file: a mutation that repeats may repeat often."""
+"""Maximum number of characters of a file, since a mutation can repeat parts many times."""
 
 
 SMALL = 0.97
-"""Share of the files that are made from robots of one or two joints: ten times as many a second."""
+"""Share of the files made from small robots, which are tested ten times as fast as others."""
 
 XACRO = 0.03
-"""Share of xacro among files that are read here; it takes ten times as long as other formats."""
+"""Share of xacro among files read in this process; xacro is ten times as slow as other formats."""
 
 NEW = 0.02
-"""Share of the files behind walls that are read by a new interpreter."""
+"""Share of the files for isolated readers that are read by a new interpreter."""
 
 DEEP = 0.05
-"""Share of the files whose robot is built, too, and linted or saved and read back."""
+"""Share of the files whose robot is also built, and then linted or saved and reloaded."""
 
 
 PLAIN = (".urdf", ".sdf", ".toml", ".dat")
@@ -41,13 +41,13 @@ PLAIN = (".urdf", ".sdf", ".toml", ".dat")
 
 @cache
 def corpus(folder: str, *suffixes: str) -> tuple[tuple[str, str], ...]:
-    """Names and texts of sample files of some formats."""
+    """Return names and texts of the sample files with the given suffixes."""
     paths = [path for path in sorted(CORPUS.glob(f"{folder}/*")) if path.suffix in suffixes]
     return tuple((path.name, path.read_text("utf-8")) for path in paths)
 
 
 def changed(rng: random.Random, text: str, others: tuple[tuple[str, str], ...]) -> bytes:
-    """A file with some mistakes: in its text, or in its tree if it has one."""
+    """Return a file with random changes of its text, or of its tree if it is an XML file."""
     if rng.random() < 0.6 and text.lstrip().startswith("<"):
         text = tree(rng, text, rng.choice(others)[1])
         if rng.random() < 0.7:
@@ -59,7 +59,7 @@ def changed(rng: random.Random, text: str, others: tuple[tuple[str, str], ...]) 
 
 
 def many(rng: random.Random, text: str) -> str:
-    """The same mistake in every place of a kind: all numbers, or all of a word."""
+    """Return a text with one change in many places: of numbers, or of all uses of a word."""
     if rng.random() < 0.5:
         number = rng.choice(mutating.NUMBERS)[:40]
         return mutating.NUMBER.sub(lambda m: number if rng.random() < 0.3 else m[0], text)
@@ -68,7 +68,7 @@ def many(rng: random.Random, text: str) -> str:
 
 
 def tree(rng: random.Random, text: str, other: str) -> str:
-    """An XML file with elements moved, repeated, nested, left out, or taken from another file."""
+    """Return an XML file with elements copied, nested, removed, or taken from another file."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     try:
         root, donor = (etree.fromstring(t.encode(), parser) for t in (text, other))
@@ -128,7 +128,7 @@ def _put(rng: random.Random, folder: Path, *suffixes: str) -> Path:
 
 
 def readers() -> Case:
-    """Formats that are read in this process; xacro without the process around it."""
+    """Prepare cases for readers in this process, including xacro without its separate process."""
 
     def case(rng: random.Random, folder: Path) -> None:
         mutations.put(folder)
@@ -146,7 +146,7 @@ def readers() -> Case:
 
 
 def _read(rng: random.Random, path: Path, folder: Path) -> None:
-    """Read a file, and a part of them in depth: what costs ten times as much."""
+    """Read a file; for a share `DEEP` of the files, also build and use the robot."""
     turn = rng.random()
     if turn < DEEP / 2.0:
         mutations.attempt(path)
@@ -161,16 +161,20 @@ def _options(rng: random.Random) -> dict[str, bool]:
 
 
 def _used(rng: random.Random, robot: chasles.Robot, folder: Path) -> None:
-    """What loads can be saved again, and what was saved loads."""
+    """Check that a loaded robot can be saved, and the saved file loaded."""
     if rng.random() < 0.3:
         path = folder / f"again{rng.choice(('.urdf', '.sdf', '.toml'))}"
         chasles.save(robot, path)
         again = chasles.load(path)
-        assert again.nv == robot.nv or robot.loops, f"{path.suffix} changes the freedoms"
+        assert again.nv == robot.nv or robot.loops, f"{path.suffix} changes the degrees of freedom"
 
 
 def walls() -> Case:
-    """Readers behind a process of their own: a fork, or sometimes a new interpreter as always."""
+    """Prepare cases for readers in a separate process.
+
+    The process is usually a fork; for a share `NEW` of the files it is a new interpreter, as in
+    normal use.
+    """
 
     def case(rng: random.Random, folder: Path) -> None:
         mutations.put(folder)

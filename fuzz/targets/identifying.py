@@ -1,4 +1,4 @@
-"""Parameters: `identify` on odd measurements, `with_parameters` with odd numbers."""
+"""Robot parameters: `identify` with odd measurements, `with_parameters` with odd values."""
 
 import math
 import random
@@ -35,7 +35,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One identification or one change of parameters."""
+    """Identify the parameters of a robot, or change them."""
     found = robot(rng.choice(list(ROBOTS)))
     draw = np.random.default_rng(rng.randrange(2**32))
     turn = rng.random()
@@ -52,7 +52,7 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def known(rng: random.Random, draw: Any) -> None:
-    """Torques without noise of an arm with other parameters are predicted."""
+    """Check that identification from torques without noise predicts these torques."""
     arm = robot("planar")
     link = rng.choice(("link1", "link2"))
     truth = arm.with_parameters({f"{link}.mass": rng.uniform(0.5, 3.0)})
@@ -64,7 +64,7 @@ def known(rng: random.Random, draw: Any) -> None:
 
 
 def measured(rng: random.Random, found: chasles.Robot, draw: Any) -> dict[str, Any]:
-    """Motions and torques of any length and size, at rest, equal, or moving."""
+    """Return random motions and torques of any length and scale; some are at rest."""
     count = rng.choice((0, 1, 2, 5, 30, 30))
     q = np.asarray(found.random(draw, size=(count,)))
     qd, qdd, tau = draw.normal(size=(3, count, found.nv)) * rng.choice(SCALES)
@@ -77,7 +77,7 @@ def measured(rng: random.Random, found: chasles.Robot, draw: Any) -> dict[str, A
 
 
 def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Anything: an error that is allowed, or a robot that can be asked."""
+    """Identify with hostile arguments, which must give a usable result or an allowed error."""
     given = measured(rng, found, draw)
     if rng.random() < 0.4:
         name = rng.choice(list(given))
@@ -94,7 +94,7 @@ def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
     named = {name: odds[name]() for name in rng.sample(list(odds), rng.choice((0, 1, 1, 2)))}
     who: Any = thing(rng) if rng.random() < 0.02 else found
     result = chasles.identify(who, **given, **named)
-    assert np.all(np.isfinite(result.vector)), "parameters that are not numbers"
+    assert np.all(np.isfinite(result.vector)), "parameters are not finite"
     result.report()
     repr(result)
     again = found.with_parameters(result)
@@ -108,7 +108,10 @@ def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def changed(rng: random.Random, found: chasles.Robot) -> None:
-    """Names and numbers of any kind: refused, or a robot with these numbers."""
+    """Change parameters with hostile names and values.
+
+    The result must be an allowed error, or a robot with these values.
+    """
     values: dict[Any, Any] = {}
     plain: dict[Any, Any] = {}
     for _ in range(rng.choice((1, 1, 2, 3))):
@@ -125,12 +128,12 @@ def changed(rng: random.Random, found: chasles.Robot) -> None:
             values[name] = rng.choice((scaled, scaled, hostile(rng, right), rng.choice(NUMBERS)))
             plain[name] = scaled if values[name] is scaled else None
         except TypeError:
-            return  # a name that cannot be a key
+            return  # the name cannot be a key
     given: Any = values if rng.random() < 0.95 else thing(rng)
     made = found.with_parameters(given)
     for name, value in plain.items() if given is values else ():
         if value is not None and (name == "gravity" or name.endswith((".mass", ".center"))):
             assert np.allclose(made.parameter(name), value, atol=1e-300, rtol=1e-12), name
     q = made.random(seed=0)
-    if rng.random() < 0.05:  # a new function each time
+    if rng.random() < 0.05:  # compiles a new function each time
         made.bias_forces(q, np.zeros(made.nv))

@@ -1,4 +1,4 @@
-"""Environments for learning: counts, times, tasks, actions, masks and seeds of any kind."""
+"""Reinforcement-learning environments: odd counts, times, tasks, actions, masks and seeds."""
 
 import random
 from functools import cache
@@ -14,7 +14,10 @@ from fuzz.values import COUNTS, NUMBERS, TEXTS, hostile, passive, thing
 
 
 class Swing:
-    """A task on an arm of two joints, one of whose answers may be something else."""
+    """A task for an arm with two joints.
+
+    `odd` names a method or attribute that returns `answer`, or `answer(good)` for a callable.
+    """
 
     observations: Any = 4
     actions: Any = 2
@@ -65,7 +68,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One environment: a good one that is checked, or a hostile one."""
+    """Run one environment: a valid one with checks, or one with hostile arguments."""
     try:
         if rng.random() < 0.3:
             agree(rng)
@@ -77,7 +80,7 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def agree(rng: random.Random) -> None:
-    """Shapes are those of the spaces; the same seed gives the same episodes."""
+    """Check that shapes match the spaces, and that a seed determines the episodes."""
     count, seen = rng.choice((1, 2, 9)), []
     mode = rng.choice(("same-step", "disabled"))
     seed, steps = rng.randrange(2**32), rng.randint(1, 5)
@@ -101,7 +104,10 @@ def agree(rng: random.Random) -> None:
 
 
 def odd(rng: random.Random) -> None:
-    """Anything: an error that is allowed, or arrays of the right shapes."""
+    """Run an environment with hostile arguments.
+
+    The result must be an allowed error, or arrays with the expected shapes.
+    """
     named: dict[str, Any] = {"control": push, "substeps": 2, "episode": 0.02}
     odds = {
         "control": lambda: rng.choice((None, 1, "pd", lambda t, q, qd, p: [p[0]], 1.5)),
@@ -141,7 +147,7 @@ def odd(rng: random.Random) -> None:
 
 
 def reset(rng: random.Random, env: RobotVectorEnv) -> None:
-    """Begin with any seed, and any mask."""
+    """Reset the environment with a random seed and mask, which may be invalid."""
     named: dict[str, Any] = {}
     if rng.random() < 0.5:
         named["seed"] = rng.choice(COUNTS)
@@ -153,7 +159,7 @@ def reset(rng: random.Random, env: RobotVectorEnv) -> None:
 
 
 def _large(count: Any) -> bool:
-    """Whether a count asks for more than a case has time or memory for."""
+    """Return True if a count is too large for the time or memory of a case."""
     try:
         return 10**3 < int(count) <= 10**18
     except (TypeError, ValueError, OverflowError, Hostile):

@@ -1,4 +1,4 @@
-"""Files around a motion: scenarios, folders of runs, and tables that `chasles motion` reads."""
+"""Damaged files of motions: scenarios, folders of runs, and tables for `chasles motion`."""
 
 import json
 import random
@@ -21,19 +21,19 @@ RUNS = (CORPUS / "run", CORPUS / "stopped")
 
 
 def call(*words: str) -> None:
-    """A command ends well, or says in a line what is wrong; it is never its own fault."""
+    """Run a command, which must succeed or report an error without a traceback."""
     result = CliRunner().invoke(app, list(words), env=ENV)
     error = result.exception
     if error is not None and not isinstance(error, SystemExit):
         raise error
     assert result.exit_code in (0, command.FOUND, command.WRONG), result.output[-600:]
-    for word in ("Traceback", "[Errno"):  # not for people, but for --debug
+    for word in ("Traceback", "[Errno"):  # allowed only with --debug
         at = result.output.find(word)
         assert at < 0 or "--debug" in words, result.output[max(at - 300, 0) : at + 300]
 
 
 def _long(text: bytes) -> bool:
-    """Whether a scenario asks for more than a case has time for."""
+    """Return True if a scenario may take longer than a case allows."""
     found = re.findall(rb"(?m)^(?:duration|dt)\s*=\s*([-\d.eE+]+)\s*$", text)
     try:
         numbers = [float(x) for x in found]
@@ -47,7 +47,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One file with mistakes, and the command that reads it."""
+    """Damage a file and run the command that reads it."""
     turn = rng.random()
     if turn < 0.4:
         path = folder / "scenario.toml"
@@ -72,7 +72,7 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def _other(rng: random.Random, value: Any) -> Any:
-    """A JSON value with another one somewhere in it."""
+    """Return a JSON value with one part replaced or removed."""
     odd = (None, True, -1, 1e308, "", "x" * 1000, [], {}, [[]], {"a": 1}, 2**70)
     if isinstance(value, dict) and value and rng.random() < 0.8:
         name = rng.choice(list(value))
@@ -83,7 +83,7 @@ def _other(rng: random.Random, value: Any) -> Any:
 
 
 def _damage(rng: random.Random, path: Path) -> None:
-    """A file of a run, changed, cut, gone, or a folder."""
+    """Change, truncate or delete a file of a run, or replace it by a folder."""
     data, turn = path.read_bytes(), rng.randrange(6)
     if path.suffix == ".json" and rng.random() < 0.5:
         path.write_text(json.dumps(_other(rng, json.loads(data))))

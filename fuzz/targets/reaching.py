@@ -1,4 +1,4 @@
-"""Inverse kinematics: targets, guesses, weights and options of any kind, batches, interrupts."""
+"""Inverse kinematics: odd targets, guesses, weights and options, batches, interrupts."""
 
 import random
 import signal
@@ -25,7 +25,7 @@ ROBOTS = {
 }
 LEADS: list[tuple[int, ...]] = [(), (), (), (1,), (2,), (9,), (65,), (2, 3), (0,)]
 MOST = 50
-"""Starting postures of a problem; a case has no time for more."""
+"""Maximum number of initial configurations per problem, which keeps the cases short."""
 
 
 @cache
@@ -38,7 +38,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One call: a good one that is checked, one that is interrupted, or a hostile one."""
+    """Run one call: a valid one with checks, an interrupted one, or a hostile one."""
     found, turn = robot(rng.choice(list(ROBOTS))), rng.random()
     draw = np.random.default_rng(rng.randrange(2**32))
     if turn < 0.35:
@@ -50,7 +50,7 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def _kinds(T: np.ndarray, center: np.ndarray, other: str) -> dict[str, Any]:
-    """Good targets of each kind, from poses (..., 4, 4)."""
+    """Return valid targets of each kind, from poses (..., 4, 4)."""
     return {
         "matrix": T,
         "pose": targets.Pose(T, weight=(1.0, 2.0), tolerance=1e-5),
@@ -66,7 +66,7 @@ def _kinds(T: np.ndarray, center: np.ndarray, other: str) -> dict[str, Any]:
 def _stated(
     rng: random.Random, found: chasles.Robot, lead: tuple[int, ...], draw: Any
 ) -> tuple[str, str, Any]:
-    """A kind of target, its key, and a target that some posture meets."""
+    """Return a kind of target, its key, and a target that some configuration reaches."""
     frame, q = found.frames[-1], np.asarray(found.random(draw, size=lead))
     T = np.asarray(found.forward_kinematics(q, frame=frame))
     center = np.asarray(found.center_of_mass(q)) if found.nv else T[..., :3, 3]
@@ -76,7 +76,10 @@ def _stated(
 
 
 def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """What is solved is reached, within the limits; one problem has the bits it has in a batch."""
+    """Check that solutions reach their targets within the joint limits.
+
+    The solution of a single problem must be bitwise identical to its solution in a batch.
+    """
     lead = rng.choice((*LEADS, (3000,)) if rng.random() < 0.2 else LEADS)
     kind, key, target = _stated(rng, found, lead, draw)
     options: dict[str, Any] = {"tries": rng.randint(1, MOST), "seed": rng.choice((0, 1, 2**40))}
@@ -93,10 +96,10 @@ def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
         poses = target.pose if kind == "pose" else target
         points = target.point if kind == "position" else poses[..., :3, 3]
         near = found.forward_kinematics(q, frame=key)[..., :3, 3]
-        assert np.allclose(near, points[whole.solved], atol=2e-5), "solved, but not there"
+        assert np.allclose(near, points[whole.solved], atol=2e-5), "position"
         if kind != "position":
             turn = found.forward_kinematics(q, frame=key)[..., :3, :3]
-            assert np.allclose(turn, poses[whole.solved][..., :3, :3], atol=2e-5), "not turned"
+            assert np.allclose(turn, poses[whole.solved][..., :3, :3], atol=2e-5), "orientation"
     if lead and 0 not in lead and kind == "matrix":
         k = tuple(rng.randrange(n) for n in lead)
         one = found.inverse_kinematics({key: target[k]}, **options)
@@ -105,7 +108,7 @@ def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def interrupted(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """A call that was interrupted can be made again."""
+    """Check that a call after interrupts gives the same result as before."""
     T = found.forward_kinematics(found.random(draw, size=2000), frame=found.frames[-1])
 
     def call() -> np.ndarray:
@@ -120,7 +123,7 @@ def interrupted(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
     before = signal.signal(signal.SIGALRM, stop)
     for _ in range(5):
         try:
-            try:  # again and again: Python drops what comes while an object is finalised
+            try:  # repeated, because Python ignores exceptions raised during finalization
                 armed.append(None)
                 signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 0.01), 0.1)
                 while True:
@@ -135,7 +138,7 @@ def interrupted(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Anything: an error that is allowed, or postures that are numbers."""
+    """Solve with hostile arguments, which must give finite positions or an allowed error."""
     lead = rng.choice(LEADS)
     _, key, target = _stated(rng, found, lead, draw)
     named: dict[str, Any] = {"tries": rng.randint(1, 5)}
@@ -167,7 +170,7 @@ def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def _target(rng: random.Random, found: chasles.Robot, good: Any) -> Any:
-    """A target with odd numbers, weights or axes, in a list, or anything."""
+    """Return a target with odd values, weights or axes, a list of targets, or any value."""
     turn = rng.random()
     if turn < 0.1:
         return thing(rng)
@@ -200,7 +203,7 @@ KINDS: tuple[Any, ...] = (
 
 
 def _many(count: Any, most: int) -> bool:
-    """Whether a count asks for more than a case has time or memory for."""
+    """Return True if a count is too large for the time or memory of a case."""
     try:
         return most < int(count) <= 10**6
     except (TypeError, ValueError, OverflowError):

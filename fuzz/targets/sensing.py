@@ -1,4 +1,4 @@
-"""Sensors, actuators and tendons: what they say of motions, forces, controls, and odd parts."""
+"""Sensors, actuators and tendons: odd motions, forces, controls and sensor definitions."""
 
 import math
 import random
@@ -24,7 +24,7 @@ FINITE = (0.0, -0.0, 1e-3, 1.0, -1.0, 1e-300, 5e-324, 1e300, -1.7e308)
 
 
 def _puma() -> chasles.Robot:
-    """An arm with a sensor of each kind that it can have."""
+    """Return an arm with one sensor of each kind that the arm supports."""
     robot = chasles.robots.puma560()
     for kind, row in SENSORS.items():
         if row.on not in ("frame", "link", "joint", ""):
@@ -33,7 +33,7 @@ def _puma() -> chasles.Robot:
         try:
             robot = robot.with_sensors(SensorData(kind, kind, on, joint=robot.joints[1]))
         except chasles.ChaslesError:
-            continue  # it needs more than a place
+            continue  # this kind needs more data than its frame or joint
     return robot
 
 
@@ -57,7 +57,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One call: a good one that is checked, odd numbers, or an odd sensor."""
+    """Run one call: a valid one with checks, one with odd arguments, or an odd sensor."""
     found, turn = robot(rng.choice(list(ROBOTS))), rng.random()
     draw = np.random.default_rng(rng.randrange(2**32))
     try:
@@ -75,19 +75,22 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def motion(found: chasles.Robot, lead: tuple[int, ...], draw: Any) -> list[np.ndarray]:
-    """Positions, velocities and accelerations."""
+    """Return positions, velocities and accelerations."""
     q = np.asarray(found.random(draw, size=lead))
     return [q, *draw.normal(size=(2, *lead, found.nv))]
 
 
 def drive(found: chasles.Robot, lead: tuple[int, ...], draw: Any) -> list[np.ndarray]:
-    """Controls and activations."""
+    """Return controls and activations."""
     sizes = len(found.actuators), len(found.actuators.active)
     return [draw.normal(size=(*lead, n)) for n in sizes]
 
 
 def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Numbers in any form have the bits of plain arrays, and a row those that it has in a batch."""
+    """Check valid arrays in any form against plain arrays, and a batch against a single state.
+
+    The results must be bitwise identical.
+    """
     lead = rng.choice(LEADS)
     arrays, controls = motion(found, lead, draw), drive(found, lead, draw)
     given = [SAME[rng.choice(list(SAME) if a.size else EMPTY)](a) for a in arrays]
@@ -115,7 +118,7 @@ def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def forces(rng: random.Random, found: chasles.Robot, lead: tuple[int, ...]) -> Any:
-    """External forces: wrenches, contacts, good and odd."""
+    """Return external forces as wrenches or contacts, which may be invalid."""
     frame = rng.choice((*found.frames, *TEXTS))
     turn = rng.random()
     if turn < 0.3:
@@ -129,7 +132,7 @@ def forces(rng: random.Random, found: chasles.Robot, lead: tuple[int, ...]) -> A
 
 
 def odd_sense(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Odd arrays and options of `sense`."""
+    """Call `sense` with odd arrays and options."""
     lead = rng.choice(LEADS)
     given = [hostile(rng, a) if rng.random() < 0.2 else a for a in motion(found, lead, draw)]
     ctrl, act = drive(found, lead, draw)
@@ -151,7 +154,7 @@ def odd_sense(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def odd_actuate(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Odd arrays of functions of the machine: actuators, activations, springs, keyframes."""
+    """Call functions of actuators, springs and sensors with odd arguments."""
     lead = rng.choice(LEADS)
     given: list[Any] = [*motion(found, lead, draw)[:2], *drive(found, lead, draw)]
     given = [hostile(rng, a) if rng.random() < 0.3 else a for a in given]
@@ -173,7 +176,7 @@ def _number(rng: random.Random) -> Any:
 
 
 def _surface(rng: random.Random, found: chasles.Robot) -> Any:
-    """A shape, of any size and in any place."""
+    """Return a shape of any kind, size and pose."""
     kind = rng.choice(
         ("sphere", "capsule", "ellipsoid", "cylinder", "box", "plane", "mesh", *TEXTS)
     )
@@ -194,7 +197,7 @@ def _pose(rng: random.Random) -> Any:
 
 
 def odd_sensor(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """A sensor of odd parts: refused, or one whose values have their size."""
+    """Add a sensor with odd parts, which must be rejected or give values of the expected size."""
     odds: dict[str, Any] = {
         "name": lambda: rng.choice(TEXTS),
         "kind": lambda: rng.choice(TEXTS),
@@ -218,7 +221,7 @@ def odd_sensor(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
     sensor = SensorData(**{"name": "own", "kind": kind, **named})
     made = found.with_sensors(*[sensor, thing(rng)][: rng.choice((1, 1, 1, 2))])
     assert sensor.name in made.sensors
-    if rng.random() < 0.1:  # a new function each time
+    if rng.random() < 0.1:  # compiles a new function each time
         noise = rng.choice((None, 1))
         value = made.sense(*motion(made, (2,), draw), sensors=[sensor.name], noise=noise)
         assert value[sensor.name].shape == (2, sensor.traits.size)

@@ -1,4 +1,4 @@
-"""Contact by time stepping: states, times, shapes of the file, pairs, controls, batches."""
+"""Contact simulation by time stepping: states, times, shapes, pairs, controls, batches."""
 
 import random
 from functools import cache
@@ -15,7 +15,7 @@ from fuzz.values import COUNTS, NUMBERS, TEXTS, hostile, passive, thing
 
 LEADS: list[tuple[int, ...]] = [(), (), (1,), (2,), (5,), (9,), (65,), (2, 3), (0,)]
 MOST = 20
-"""Steps of a motion."""
+"""Maximum number of steps of a motion."""
 
 ROBOTS = {
     "machine": lambda: chasles.load(CORPUS / "small" / "machine.toml"),
@@ -35,7 +35,7 @@ def make() -> Case:
 
 
 def case(rng: random.Random, folder: Path) -> None:
-    """One motion: a good one that is checked, or a hostile one."""
+    """Run one motion: a valid one with checks, or one with hostile arguments."""
     draw = np.random.default_rng(rng.randrange(2**32))
     try:
         if rng.random() < 0.4:
@@ -48,7 +48,7 @@ def case(rng: random.Random, folder: Path) -> None:
 
 
 def start(found: chasles.Robot, lead: tuple[int, ...], draw: Any) -> list[np.ndarray]:
-    """Positions and velocities; some near the ground, some below it, some far above."""
+    """Return positions and velocities, with a floating base below, near or above the ground."""
     q = np.asarray(found.random(draw, size=lead))
     if found.nq != found.nv and len(found.independent) == found.nv:  # a floating base
         q[..., 6] = draw.uniform(-0.2, 1.0, size=lead)
@@ -56,7 +56,7 @@ def start(found: chasles.Robot, lead: tuple[int, ...], draw: Any) -> list[np.nda
 
 
 def agree(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """A row of a batch has the bits that it has alone; all numbers are finite."""
+    """Check that a batch is finite, and bitwise identical to the motion of a single state."""
     lead, steps = rng.choice(LEADS), rng.randint(1, MOST)
     q, qd = start(found, lead, draw)
     dt = rng.choice((1e-4, 1e-3, 2e-3, 5e-3))
@@ -84,7 +84,7 @@ def _number(rng: random.Random) -> Any:
 
 
 def shape(rng: random.Random, found: chasles.Robot) -> Any:
-    """A shape of any size on any frame."""
+    """Return a shape of any kind and size, on any frame."""
     frame = rng.choice((*found.frames, *found.frames, None, *TEXTS))
     size = tuple(rng.choice((0.1, 0.2, 0.3, _number(rng))) for _ in range(3))
     some: tuple[Any, ...] = (
@@ -100,7 +100,7 @@ def shape(rng: random.Random, found: chasles.Robot) -> Any:
 
 
 def contacts(rng: random.Random, found: chasles.Robot) -> Any:
-    """Pairs of odd shapes and laws, or anything."""
+    """Return contact pairs with odd shapes and laws, or any value."""
     turn = rng.random()
     if turn < 0.5:
         return "file"
@@ -113,7 +113,7 @@ def contacts(rng: random.Random, found: chasles.Robot) -> Any:
 
 
 def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
-    """Anything: an error that is allowed, or a motion."""
+    """Simulate with hostile arguments, which must give a motion or an allowed error."""
     lead = rng.choice(LEADS)
     given = [hostile(rng, a) if rng.random() < 0.2 else a for a in start(found, lead, draw)]
     named: dict[str, Any] = {"dt": 2e-3, "duration": 0.01, "contacts": contacts(rng, found)}
@@ -145,16 +145,16 @@ def odd(rng: random.Random, found: chasles.Robot, draw: Any) -> None:
 
 
 def _steps(named: dict[str, Any]) -> float:
-    """The number of steps; more than a case has time for are not taken."""
+    """Return the requested number of steps, or 0 if chasles rejects the request."""
     try:
         count = float(named["duration"]) / float(named["dt"])
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         return 0.0
-    return 0.0 if count > 1e12 else count  # so many are refused
+    return 0.0 if count > 1e12 else count  # chasles rejects larger numbers
 
 
 def _long(count: Any) -> bool:
-    """Whether a count asks for more steps than a case has time or memory for."""
+    """Return True if the number of steps is too large for the time or memory of a case."""
     try:
         return 10**5 < int(count) <= 2**53
     except (TypeError, ValueError, OverflowError):

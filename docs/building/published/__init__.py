@@ -1,4 +1,4 @@
-"""Operation counts that books print, and the same counts made by tracing our programs."""
+"""Operation counts printed in books, and counts of the corresponding methods of chasles."""
 
 from building.published.balafoutis_patel import BY_EQUATION, BY_METHOD
 from building.published.polynomial import Polynomial

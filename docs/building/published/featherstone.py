@@ -1,7 +1,8 @@
-"""The operation counts that Featherstone prints (Rigid Body Dynamics Algorithms, Springer 2008).
+"""Operation counts printed in Featherstone, Rigid Body Dynamics Algorithms (Springer 2008).
 
-m are multiplications, a are additions and subtractions. Only what the book prints stands here, with
-the table or equation it is from; what the same operations take in chasles is counted elsewhere.
+m is the number of multiplications, a the number of additions and subtractions. This file contains
+only the printed counts, each with its table or equation. The counts of chasles are computed
+elsewhere.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +16,7 @@ from chasles.expr import Count
 
 
 class Printed(NamedTuple):
-    """So many multiplications and additions."""
+    """Number of multiplications and additions."""
 
     m: int
     a: int
@@ -49,15 +50,18 @@ TABLE_A_4 = {
     "X* IA X^-1": Printed(137, 137),
     "X' IA X": Printed(137, 137),
 }
-"""Table A.4 (section A.3, p. 247): a number, v motion, f force, I rigid and IA articulated inertia,
-X a general transform."""
+"""Table A.4 (section A.3, p. 247).
+
+a is a scalar, v a motion, f a force, I a rigid-body inertia, IA an articulated-body inertia, and X
+a general transform.
+"""
 
 SECTION_A_5 = {
     "E1 E2": Printed(24, 15),
     "E A E'": Printed(40, 39),
     "E S E'": Printed(28, 29),
 }
-"""Section A.5 (pp. 252 to 254): E a rotation, A a general and S a symmetric 3x3 matrix."""
+"""Section A.5 (pp. 252 to 254), for a rotation E, a general 3x3 matrix A and a symmetric one S."""
 
 TABLE_A_5 = {
     "X v": Printed(10, 6),
@@ -69,9 +73,12 @@ TABLE_A_5 = {
     "E A E'": Printed(12 + 2, 12),
     "E S E'": Printed(8 + 2, 7 + 3),
 }
-"""Table A.5 (section A.4, p. 250): X an axial screw, Ia an articulated inertia whose third row and
-column are zero. The last two rows are of section A.5 (pp. 255, 256), for rotations about one axis.
-What is paid once for a new angle, 2m + 3a (2m for A), is included."""
+"""Table A.5 (section A.4, p. 250), for an axial screw transform X.
+
+The third row and column of the articulated inertia Ia are zero. The last two rows are from section
+A.5 (pp. 255, 256), for rotations about one axis. The operations that are needed once for a new
+angle, 2m + 3a (2m for A), are included.
+"""
 
 
 # Dynamics of unbranched chains -------------------------------------------------------------------
@@ -79,9 +86,9 @@ What is paid once for a new angle, 2m + 3a (2m for A), is included."""
 
 @dataclass(frozen=True)
 class ChainCost:
-    """A row of table 10.1: what an algorithm takes for n joints, as polynomials in n.
+    """A row of table 10.1: operations of an algorithm for n joints, as polynomials in n.
 
-    Coefficients are in rising powers of n; divisions count as multiplications.
+    Coefficients are in ascending powers of n. Divisions count as multiplications.
     """
 
     algorithm: str
@@ -90,7 +97,7 @@ class ChainCost:
     source: str
 
     def at(self, n: int) -> Printed:
-        """The count for n joints."""
+        """Return the count for n joints."""
         m, a = (sum(Fraction(c) * n**k for k, c in enumerate(row)) for row in (self.m, self.a))
         assert m.denominator == a.denominator == 1, self
         return Printed(int(m), int(a))
@@ -121,9 +128,12 @@ TABLE_10_1 = (
     ChainCost("ABA", (-222, 250), (-198, 220), "Brandl et al. 1988"),
     ChainCost("ABA", (-267, 300), (-259, 279), "Featherstone 1987"),
 )
-"""Table 10.1 (section 10.3, p. 202), for chains of revolute joints with general parameters (GU):
-Newton-Euler, composite bodies, factorising and solving, articulated bodies; the first row of each
-is the one that figure 10.4 shows. Sines and cosines are not counted."""
+"""Table 10.1 (section 10.3, p. 202), for chains of revolute joints with general parameters (GU).
+
+The algorithms are recursive Newton-Euler (RNEA), composite rigid body (CRBA), factorization and
+solution (F&S) and articulated body (ABA). Figure 10.4 shows the first row of each algorithm. Sines
+and cosines are not counted.
+"""
 
 
 SAME_ALGORITHM = {
@@ -134,11 +144,11 @@ SAME_ALGORITHM = {
     ("CRBA", "Balafoutis and Patel 1989"): ("mass_matrix", "augmented-tensor"),
     ("ABA", "McMillan et al. 1995"): ("forward_dynamics", "articulated-body"),
 }
-"""The function and method of chasles that is the algorithm of a row of table 10.1."""
+"""Function and method of chasles that implement the algorithm of a row of table 10.1."""
 
 
 def best(algorithm: str) -> ChainCost:
-    """The row of table 10.1 that the book takes for an algorithm: RNEA, CRBA, F&S or ABA."""
+    """Return the row of table 10.1 that the book uses for an algorithm (RNEA, CRBA, F&S, ABA)."""
     return next(row for row in TABLE_10_1 if row.algorithm == algorithm)
 
 
@@ -147,10 +157,11 @@ def best(algorithm: str) -> ChainCost:
 
 @dataclass(frozen=True)
 class Branching:
-    """How a tree of joints with one freedom branches: the sums in which its costs are written.
+    """Branching of a tree of joints with one degree of freedom, and the sums used in cost formulas.
 
-    parents: the parent of each joint, by number from 0, below its own; -1 is the base. The first
-    child of a body has a Denavit-Hartenberg transform, its others a general one.
+    `parents` contains the index of each joint's parent, which is less than the joint's own index;
+    -1 is the base. The first child of a body has a Denavit-Hartenberg transform, and all other
+    children have general transforms.
     """
 
     parents: tuple[int, ...]
@@ -163,14 +174,17 @@ class Branching:
 
     @staticmethod
     def even(n: int, children: int) -> "Branching":
-        """Level by level, so many children a body; one child is a chain, two are a binary tree."""
+        """Return a tree of n bodies, filled level by level, with the given number of children.
+
+        One child gives a chain, two children give a binary tree.
+        """
         return Branching(tuple((i - 1) // children if i else -1 for i in range(n)))
 
     @staticmethod
     def expanded(parents: Sequence[int], freedoms: Sequence[int]) -> "Branching":
-        """A tree of joints with so many freedoms each: every freedom a joint of its own.
+        """Return a tree with a separate joint for each degree of freedom of the given joints.
 
-        Table 6.4 (section 6.5, p. 114), where joints without freedom may be among them.
+        See table 6.4 (section 6.5, p. 114). Joints without degrees of freedom are allowed.
         """
         rows: list[int] = []
         last = {-1: -1}
@@ -181,9 +195,9 @@ class Branching:
         return Branching(tuple(rows))
 
     def reduced(self, known: Collection[int]) -> "Branching":
-        """The tree without joints whose accelerations are known: their ends are merged.
+        """Return the tree without the joints whose accelerations are known, by merging bodies.
 
-        Figure 9.1 (section 9.1, p. 174): how H11 of hybrid dynamics branches.
+        The result is the branching of H11 in hybrid dynamics (figure 9.1, section 9.1, p. 174).
         """
         rows: list[int] = []
         merged = {-1: -1}
@@ -195,7 +209,7 @@ class Branching:
 
     @cached_property
     def depths(self) -> tuple[int, ...]:
-        """The number of joints from each body to the base, its own included."""
+        """Number of joints from each body to the base, including the body's own joint."""
         found: list[int] = []
         for p in self.parents:
             found.append(1 if p < 0 else found[p] + 1)
@@ -203,7 +217,7 @@ class Branching:
 
     @cached_property
     def beyond(self) -> tuple[int, ...]:
-        """The number of bodies that each joint carries."""
+        """Number of bodies that each joint carries."""
         found = [1] * len(self.parents)
         for i in range(len(self.parents) - 1, -1, -1):
             if self.parents[i] >= 0:
@@ -216,17 +230,17 @@ class Branching:
 
     @property
     def D0(self) -> int:
-        """Eq 10.4: bodies that hang on another body."""
+        """Number of bodies whose parent is not the base (Eq 10.4)."""
         return len(self._on_bodies)
 
     @property
     def D1(self) -> int:
-        """Eq 6.26 and 10.5: entries below the diagonal that branching leaves."""
+        """Number of nonzero entries below the diagonal (Eq 6.26 and 10.5)."""
         return sum(d - 1 for d in self.depths)
 
     @property
     def D2(self) -> int:
-        """Eq 6.27."""
+        """Sum of d (d - 1)/2 over all depths d (Eq 6.27)."""
         return sum(d * (d - 1) // 2 for d in self.depths)
 
     @property
@@ -235,17 +249,20 @@ class Branching:
 
     @cached_property
     def dh(self) -> tuple[int, ...]:
-        """The bodies on another body with a Denavit-Hartenberg transform."""
+        """Bodies with a Denavit-Hartenberg transform from a parent other than the base."""
         return tuple(i for i in self._on_bodies if self.parents.index(self.parents[i]) == i)
 
     @cached_property
     def general(self) -> tuple[int, ...]:
-        """The bodies on another body with a general transform."""
+        """Bodies with a general transform from a parent other than the base."""
         return tuple(i for i in self._on_bodies if i not in self.dh)
 
 
 def composite_body(tree: Branching) -> Printed:
-    """Eq 10.10 to 10.12 (section 10.3.2, p. 208): the mass matrix of a tree of revolute joints."""
+    """Return the cost of the mass matrix of a tree of revolute joints.
+
+    See Eq 10.10 to 10.12 (section 10.3.2, p. 208).
+    """
     D0dh, D0g = len(tree.dh), len(tree.general)
     D1dh, D1g = (sum(tree.beyond[i] for i in bodies) for bodies in (tree.dh, tree.general))
     return Printed(
@@ -256,7 +273,7 @@ def composite_body(tree: Branching) -> Printed:
 
 @dataclass(frozen=True)
 class SparseCost:
-    """An entry of table 6.6: so many times n, D1 and D2 of each operation."""
+    """An entry of table 6.6: coefficients of n, D1 and D2 for each operation."""
 
     square_roots: tuple[int, int, int] = (0, 0, 0)
     divisions: tuple[int, int, int] = (0, 0, 0)
@@ -264,7 +281,7 @@ class SparseCost:
     additions: tuple[int, int, int] = (0, 0, 0)
 
     def on(self, tree: Branching) -> Count:
-        """The count for one tree."""
+        """Return the count for a tree."""
         sizes = (tree.n, tree.D1, tree.D2)
         return Count(**{name: _dot(row, sizes) for name, row in vars(self).items()})
 
@@ -292,12 +309,14 @@ TABLE_6_6 = {
         "H x": SparseCost(multiplications=_N_2D1, additions=_2D1),
     },
 }
-"""Table 6.6 (section 6.5, p. 116): sparse factorisations H = L' L and H = L' D L, and the kernels
-of table 6.5."""
+"""Table 6.6 (section 6.5, p. 116), for sparse factorizations H = L' L and H = L' D L.
+
+The rows are the factorization, and the operations of table 6.5.
+"""
 
 
 def factor_and_solve(tree: Branching) -> Printed:
-    """Factorising and solving by L' D L on a tree; a division counts as a multiplication."""
+    """Return the cost of factorizing by L' D L and solving; divisions count as multiplications."""
     parts = [TABLE_6_6["LTDL"][part].on(tree) for part in ("factor", "solve")]
     m = sum(part.multiplications + part.divisions for part in parts)
     return Printed(m, sum(part.additions for part in parts))

@@ -1,16 +1,17 @@
-"""What a published table of operation counts holds: rows by equation, or by method."""
+"""Types for published tables of operation counts, with rows by equation or by method."""
 
 from dataclasses import dataclass
 
 Pair = tuple[str, str]
-"""Polynomials in n of multiplications and additions."""
+"""Multiplications and additions, as polynomials in n."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What an equation costs: for general twists, and for twists of 0 and 90 degrees.
+    """Printed cost of an equation, for general twists and for twists of 0 and 90 degrees.
 
-    why: the reason, where our count for it (or for all equations of one statement) is another.
+    `why` is the reason if the traced count of the equation, or of all equations of its statement,
+    is different.
     """
 
     equation: str
@@ -21,7 +22,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ByEquation:
-    """A table of one algorithm by its equations; total: as printed, which rows may contradict."""
+    """Table of one algorithm by equation; `total` is as printed, and may differ from the sum."""
 
     number: str
     title: str
@@ -34,9 +35,11 @@ class ByEquation:
 
 @dataclass(frozen=True)
 class Formula:
-    """A count of a whole function. method: ours, where we have it. at: the only n it is given for.
+    """Printed count of a whole function.
 
-    where: the place in the book. why: the reason, where our count is another.
+    `method` is the corresponding method of chasles, if there is one. `at` is set if the count is
+    given only for this n. `where` is the place in the book. `why` is the reason if the traced count
+    is different.
     """
 
     author: str
@@ -49,7 +52,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class ByMethod:
-    """A table of one function by its methods."""
+    """Table of one function by method."""
 
     number: str
     title: str

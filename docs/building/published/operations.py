@@ -1,4 +1,4 @@
-"""The operations of tables A.4 and A.5 (Featherstone 2008) on symbols: what each costs here."""
+"""Counts in chasles for the operations of tables A.4 and A.5 (Featherstone 2008)."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion, Rigid
 
 @dataclass
 class Symbols:
-    """A source of new symbols, and of the types that are made of them."""
+    """Source of new symbols, and of vectors, matrices and spatial quantities of new symbols."""
 
     arena: Arena = field(default_factory=lambda: Arena(RULES))
     number: Iterator[int] = field(default_factory=itertools.count)
@@ -46,7 +46,7 @@ class Symbols:
         return ArticulatedInertia(self.symmetric(), self.matrix(), self.symmetric())
 
     def released(self) -> ArticulatedInertia:
-        """Ia of a joint about z: the third row and column of the 6x6 matrix are zero."""
+        """Return Ia of a joint about z; the third row and column of the 6x6 matrix are zero."""
         H = Matrix((self.new(3), self.new(3), (0.0, 0.0, 0.0)))
         xx, yy, xy = self.new(3)
         return ArticulatedInertia(self.symmetric(), H, Symmetric(xx, yy, 0.0, xy, 0.0, 0.0))
@@ -61,13 +61,13 @@ class Symbols:
         return Rotation((Plane(axis, *self.new(2)),))
 
     def screw(self, axis: int) -> Transform:
-        """Turned about an axis and shifted along it."""
+        """Return a rotation about an axis combined with a translation along it."""
         r: list[Number] = [0.0, 0.0, 0.0]
         r[axis] = self.scalar()
         return Transform(self.plane(axis), Vector(tuple(r)))
 
     def count(self, value: Any) -> Count:
-        """What it takes to compute a value that was made of these symbols."""
+        """Return the operations needed to compute a value from these symbols."""
         entries = list(numbers(value))
         inputs = [Variable("x", (next(self.number),))]
         outputs = [(Variable("y", (len(entries),)), entries)]
@@ -75,7 +75,7 @@ class Symbols:
 
 
 def numbers(value: Any) -> Iterator[Number]:
-    """The numbers that a value of any of the types consists of."""
+    """Yield the entries of a value of any of the types."""
     match value:
         case tuple():
             yield from itertools.chain(*map(numbers, value))
@@ -128,7 +128,7 @@ GENERAL: dict[str, Callable[[Symbols], Any]] = {
     "E A E'": lambda s: s.rotation() @ s.matrix(),
     "E S E'": lambda s: s.rotation() @ s.symmetric(),
 }
-"""Table A.4, and section A.5 for general rotations."""
+"""Operations of table A.4, and of section A.5 for general rotations."""
 
 SCREW: dict[str, Callable[[Symbols, int], Any]] = {
     "X v": lambda s, k: s.screw(k) @ s.motion(),
@@ -139,16 +139,19 @@ SCREW: dict[str, Callable[[Symbols, int], Any]] = {
     "E A E'": lambda s, k: s.plane(k) @ s.matrix(),
     "E S E'": lambda s, k: s.plane(k) @ s.symmetric(),
 }
-"""Table A.5, and section A.5 for rotations about one axis: number 0, 1 or 2."""
+"""Operations of table A.5, and of section A.5 for rotations about axis 0, 1 or 2."""
 
 
 def general(name: str) -> Count:
-    """What an operation of table A.4 or section A.5 costs here."""
+    """Return the count in chasles for an operation of table A.4 or section A.5."""
     symbols = Symbols()
     return symbols.count(GENERAL[name](symbols))
 
 
 def screw(name: str, axis: int) -> Count:
-    """What an operation of table A.5 costs here, about axis 0, 1 or 2; once and again together."""
+    """Return the count in chasles for an operation of table A.5 about axis 0, 1 or 2.
+
+    Operations that are needed once for a new angle are included.
+    """
     symbols = Symbols()
     return symbols.count(SCREW[name](symbols, axis))

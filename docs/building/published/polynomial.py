@@ -1,4 +1,4 @@
-"""Polynomials in the number of joints, with exact coefficients: how counts grow."""
+"""Polynomials in the number of joints, with exact coefficients, for operation counts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ _TERM = re.compile(r"([+-]?)(\d+(?:\.\d+|/\d+)?)?(n)?(?:\^(\d+))?")
 
 @dataclass(frozen=True)
 class Polynomial:
-    """Coefficients of 1, n, n^2 and so on; the last one is not zero."""
+    """Polynomial with coefficients of 1, n, n^2 and so on; the last one is not zero."""
 
     coefficients: tuple[Fraction, ...]
 
     @staticmethod
     def of(coefficients: Sequence[Fraction]) -> "Polynomial":
-        """From any coefficients: zeros of the highest powers go."""
+        """Return a polynomial from coefficients, without zeros of the highest powers."""
         kept = list(coefficients)
         while kept and kept[-1] == 0:
             kept.pop()
@@ -27,7 +27,7 @@ class Polynomial:
 
     @staticmethod
     def read(text: str) -> "Polynomial":
-        """From a text such as "5.5n^2+32.5n-54" or "1/6n^3"."""
+        """Return a polynomial from a text such as "5.5n^2+32.5n-54" or "1/6n^3"."""
         coefficients: dict[int, Fraction] = {}
         place, plain = 0, text.replace(" ", "")
         while place < len(plain):
@@ -47,9 +47,9 @@ class Polynomial:
 
     @staticmethod
     def through(counts: Mapping[int, int]) -> "Polynomial":
-        """The polynomial that takes these values, by divided differences.
+        """Return the polynomial through the given values, by divided differences.
 
-        A ValueError where its degree leaves fewer than two of the points to confirm it.
+        Raise a ValueError if fewer than two points are left to confirm the polynomial.
         """
         places = sorted(counts)
         column, newton = [Fraction(counts[n]) for n in places], []
@@ -65,7 +65,7 @@ class Polynomial:
             scaled = Polynomial.of([-place * c for c in total.coefficients])
             total = Polynomial.of(shifted) + scaled + Polynomial.of([coefficient])
         if len(total.coefficients) > len(places) - 2:
-            problem = f"no polynomial with points to spare passes through {dict(counts)}"
+            problem = f"no polynomial of low enough degree passes through {dict(counts)}"
             raise InputError("E-TABLE-003", problem)
         return total
 
@@ -92,7 +92,7 @@ def _power(k: int) -> str:
 
 
 def _signed(c: Fraction, *, bare: bool) -> str:
-    """With its sign; nothing more where it is one and a letter follows."""
+    """Return a coefficient with its sign; 1 before a letter (`bare`) is omitted."""
     sign, size = "-" if c < 0 else "+", abs(c)
     if bare and size == 1:
         return sign

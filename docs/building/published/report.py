@@ -1,4 +1,4 @@
-"""Tables of operation counts as text: printed beside traced, differences explained below."""
+"""Text tables of operation counts: printed and traced counts, and reasons for differences."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from building.published.tables import Counts, Entry, Line, entries, lines, one_b
 
 
 def equations(table: ByEquation) -> str:
-    """A table by equation: printed, by the program of print, and traced, for both twists."""
+    """Return a table by equation: printed, program and traced counts, for both kinds of twists."""
     found = [*lines(table), total(table)]
     head = ["", "general: printed", "program", "traced"]
     head += ["0 or 90: printed", "program, 90", "traced, 90"]
@@ -19,11 +19,11 @@ def equations(table: ByEquation) -> str:
     whys = [(line.equations, line.why) for line in found[:-1] if _counts(line)]
     note = f"{table.note}\n" if table.note else ""
     heading = f"Table {table.number}. {table.title}\n\n{_table([head, *rows])}\n{note}"
-    return heading + _reasons("program and print", slips) + _reasons("trace and print", whys)
+    return heading + _reasons("program", slips) + _reasons("traced", whys)
 
 
 def _reasons(what: str, rows: Iterable[tuple[str, str]]) -> str:
-    return _listed(f"where {what} differ", rows)
+    return _listed(f"where {what} and printed counts differ", rows)
 
 
 def _listed(what: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -32,7 +32,7 @@ def _listed(what: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def methods(table: ByMethod) -> str:
-    """A table by method: printed, traced for general twists, and six joints of each kind."""
+    """Return a table by method: printed, program and traced counts, also for six joints."""
     found = entries(table)
     head = ["", "printed", "n = 6", "program", "n = 6"]
     head += ["method", "traced, general", "n = 6", "90", "90 and 0"]
@@ -40,20 +40,20 @@ def methods(table: ByMethod) -> str:
     slips = [(e.formula.author, e.slip) for e in found]
     whys = [(e.formula.author, e.formula.why) for e in found if e.six]
     title = f"Table {table.number}. {table.title}\n\n{_table([head, *rows])}\n"
-    alone = _listed("without a program as printed", ALONE.get(table.number, {}).items())
-    reasons = _reasons("program and print", slips) + _reasons("trace and print", whys)
+    alone = _listed("without a program", ALONE.get(table.number, {}).items())
+    reasons = _reasons("program", slips) + _reasons("traced", whys)
     return title + alone + reasons
 
 
 def body() -> str:
-    """The counts of section 4.3 for one body."""
+    """Return the table of counts for one body (section 4.3)."""
     traced = one_body()
     rows = [[name, _pair(printed), _pair(traced[name])] for name, printed in ONE_BODY]
     return f"Chapter 4. One body\n\n{_table([['', 'printed', 'traced'], *rows])}\n"
 
 
 def _counts(line: Line) -> bool:
-    """Whether anything is printed or traced for it."""
+    """Return True if a line has a nonzero count."""
     columns = (*line.printed, *line.program, *line.traced)
     return any(str(p) != "0" for pair in columns for p in pair)
 
@@ -87,7 +87,7 @@ def _pair(pair: tuple[Polynomial, Polynomial] | Counts) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their cells, a rule under the head."""
+    """Return rows with aligned columns, and a line below the first row."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = [_joined(map(str.ljust, row, widths)) for row in rows]
     return "\n".join([text[0], "-" * max(map(len, text)), *text[1:]]) + "\n"

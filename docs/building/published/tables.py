@@ -1,4 +1,4 @@
-"""Tables of operation counts made again: what a book prints beside what a trace counts."""
+"""Tables that compare the operation counts printed in a book with counts of programs."""
 
 import itertools
 import math
@@ -21,14 +21,17 @@ from chasles.robot import Robot
 from chasles.robots import general_chain
 
 Twists = Literal["general", "right", "mixed"]
-"""Between neighbouring axes: any angle; 90 degrees; 90 and 0 degrees in turn, from the base."""
+"""Angles between neighboring axes: general, 90 degrees, or alternately 90 and 0 degrees."""
 
 LENGTHS = (3, 4, 5, 6, 9, 12)
-"""Numbers of joints whose counts a polynomial must meet; a few of them determine it. With two
-joints the second link is also the last, and may take less."""
+"""Numbers of joints to which polynomials are fitted; the fit must be exact for all of them.
+
+Two joints are not used, because the second link is then also the last, and may take fewer
+operations.
+"""
 
 SHORT = range(3, 9)
-"""The same for whole methods, of which there are many."""
+"""Numbers of joints to which polynomials are fitted for complete methods."""
 
 MANY = 20_000
 """Methods with more operations than this for six joints are not traced for longer arms."""
@@ -39,10 +42,10 @@ Counts = tuple[int, int]
 
 @cache
 def arm(n: int, twists: Twists = "general") -> Robot:
-    """The arm that the book counts: n revolute joints, all lengths and inertias arbitrary.
+    """Return the book's arm: n revolute joints with general lengths and inertias.
 
-    mixed: every other axis is parallel to the one before it, and has no offset along it (which the
-    book's choice of origins leaves out).
+    With mixed twists, every second axis is parallel to the previous one and has no offset along it,
+    because of the book's choice of origins.
     """
     if twists != "mixed":
         return general_chain(n, right_angles=twists == "right")
@@ -56,7 +59,7 @@ def arm(n: int, twists: Twists = "general") -> Robot:
 
 @cache
 def links(n: int, twists: Twists = "general") -> tuple[Link, ...]:
-    """The same arm for the programs that are written as printed."""
+    """Return the links of the arm, for the programs that follow the printed equations."""
     return tuple(_link(row) for row in to_dh(arm(n, twists)).rows)
 
 
@@ -73,14 +76,17 @@ _ARMS: dict[Twists, Callable[[int], tuple[Link, ...]]] = {
 
 
 def methods_of(function: str) -> list[str]:
-    """Our methods of a function, but for those that need another robot than an arm."""
+    """Return the methods of a function in chasles that support an arm."""
     model = arm(1).model
     return [m.name for m in FUNCTIONS[function] if m.needs is None or not m.needs(model, {})]
 
 
 @cache
 def by_equation(function: str, method: str, n: int, twists: Twists) -> dict[str, Counts]:
-    """What each statement of a method takes by the book's rules, by the equations it is."""
+    """Return the operations of each statement of a method, by the numbers of its equations.
+
+    Operations are counted by the book's rules.
+    """
     found: dict[str, Counts] = {}
     for step in cost(arm(n, twists), function, method=method, rules="book").steps:
         M, A = found.get(step.equation, (0, 0))
@@ -89,17 +95,18 @@ def by_equation(function: str, method: str, n: int, twists: Twists) -> dict[str,
 
 
 def whole(function: str, method: str, n: int, twists: Twists) -> Counts:
-    """What a method takes in all by the book's rules."""
+    """Return the total operations of a method, counted by the book's rules."""
     counts = by_equation(function, method, n, twists).values()
     return sum(M for M, _ in counts), sum(A for _, A in counts)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a table made again: pairs of polynomials, each for two kinds of twists.
+    """A line of a table: counts as pairs of polynomials, for two kinds of twists.
 
-    rows: the printed rows that are one statement here. program: counts of the program that is
-    written as printed; traced: those of the library's own.
+    `rows` contains the printed rows that are one statement in chasles. `printed` contains the sum
+    of their printed counts, `program` the counts of the program that follows the printed equations,
+    and `traced` the counts of the method in chasles.
     """
 
     table: str
@@ -114,27 +121,27 @@ class Line:
 
     @property
     def why(self) -> str:
-        """The reason for a difference; empty where there is none."""
+        """Reason for a difference between traced and printed counts, or an empty string."""
         reasons = "; ".join(row.why for row in self.rows if row.why)
         return reasons if self.printed != self.traced else ""
 
     @property
     def slip(self) -> str:
-        """The reasons for differences between the program and print; empty without one."""
+        """Reasons for differences between program and printed counts, or an empty string."""
         found = [ROWS.get((self.table, row.equation)) for row in self.rows]
         return "; ".join(slip.reason for slip in found if slip)
 
 
 def lines(table: ByEquation, lengths: Sequence[int] = LENGTHS) -> list[Line]:
-    """The rows of a table by equation, those of one statement together, as printed and as traced.
+    """Return the lines of a table by equation; rows that are one statement in chasles are combined.
 
-    Traced polynomials pass through the counts of all lengths exactly.
+    Traced polynomials match the counts for all lengths exactly.
     """
     return [_line(table, group, lengths) for group in _groups(table)]
 
 
 def total(table: ByEquation, lengths: Sequence[int] = LENGTHS) -> Line:
-    """The last line: the printed total, and the sum of what is traced for all rows."""
+    """Return the last line: the printed total, and the sums of program and traced counts."""
     printed = tuple(_read(pair) for pair in table.total)
     names = {row.equation for row in table.rows}
     row = Row("total", *table.total, table.note)
@@ -148,7 +155,7 @@ def _as_printed(table: ByEquation, names: set[str]) -> tuple[tuple[Polynomial, P
 
 
 def _groups(table: ByEquation) -> list[tuple[Row, ...]]:
-    """The rows in order, those that share a statement of the source together."""
+    """Return the rows in order, grouped by statement of the source."""
     groups: list[list[Row]] = [[row] for row in table.rows]
     for statement in by_equation(table.function, table.method, 3, "general"):
         names = statement.split(", ")
@@ -206,11 +213,12 @@ def _sum(parts: Iterable[Polynomial]) -> Polynomial:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a table by method: what is printed, and what our method takes.
+    """A line of a table by method: the printed count, and counts of program and method.
 
-    program: of the program that is written as printed, for general twists, where there is one.
-    traced: polynomials for general twists, where `growth` finds them; six: for six joints, by
-    twists. Both are empty where we have no such method.
+    `program` contains the counts of the program that follows the printed equations, for general
+    twists, if there is one. `traced` contains polynomials for general twists if `growth` finds
+    them, and `six` contains counts for six joints by kind of twists. Both are empty if chasles does
+    not have the method.
     """
 
     formula: Formula
@@ -221,19 +229,19 @@ class Entry:
 
 
 def entries(table: ByMethod) -> list[Entry]:
-    """The rows of a table by method, printed and traced."""
+    """Return the lines of a table by method."""
     return [entry(table, formula) for formula in formulas(table)]
 
 
 def formulas(table: ByMethod) -> tuple[Formula, ...]:
-    """What is printed, and an empty formula for each of our methods that has none."""
+    """Return the printed formulas, and an empty one for each other method of chasles."""
     printed = {formula.method for formula in table.rows}
     ours = [name for name in methods_of(table.function) if name not in printed]
     return (*table.rows, *(Formula("", ("", ""), name) for name in ours))
 
 
 def entry(table: ByMethod, formula: Formula) -> Entry:
-    """A formula of a table, what its program takes, and what our method of it takes."""
+    """Return the line for a formula, with the counts of its program and method."""
     method, function = formula.method, table.function
     program = BY_METHOD.get((table.number, formula.author))
     counted = fitted(program, _ARMS["general"]) if program else None
@@ -247,9 +255,10 @@ def entry(table: ByMethod, formula: Formula) -> Entry:
 
 @cache
 def growth(function: str, method: str) -> tuple[Polynomial, Polynomial] | None:
-    """Multiplications and additions of a method for n joints with general twists.
+    """Return the multiplications and additions of a method for n joints with general twists.
 
-    None if they are `MANY`, or no polynomials in n: those of a chain taken by halves are not.
+    Return None if there are more than `MANY` operations, or if the counts are not polynomials in n,
+    as for methods that divide a chain into halves.
     """
     if sum(whole(function, method, 6, "general")) > MANY:
         return None
@@ -267,7 +276,7 @@ def growth(function: str, method: str) -> tuple[Polynomial, Polynomial] | None:
 
 
 def one_body() -> dict[str, Counts]:
-    """What acceleration and moment of one body take, by vectors and by the tensor Omega, known."""
+    """Return the counts for one body by vectors, and by tensors with a known tensor Omega."""
     arena, number = Arena(BOOK), itertools.count()
 
     def new(size: int) -> tuple[Number, ...]:

@@ -1,8 +1,9 @@
-"""Programs of Balafoutis and Patel (1991), each written as its equations are printed.
+"""Programs of Balafoutis and Patel (1991), which follow the printed equations exactly.
 
-They share no code with the library: numbers that count (`counting`), the recursions of chapter 5
-(`newton_euler`, `lagrange`, `closed_form`), of chapter 6 (`mass_matrix`) and of chapter 7
-(`sensitivities`). Their results are compared with the library's, their counts with the book's.
+The programs share no code with the library. The modules contain numbers that count operations
+(`counting`), the recursions of chapter 5 (`newton_euler`, `vectors`, `lagrange`, `closed_form`), of
+chapter 6 (`mass_matrix`) and of chapter 7 (`sensitivities`). The tests compare the results of the
+programs with the library, and their counts with the book.
 """
 
 from building.published.printed.counting import Counts, Link, Sheet

@@ -1,4 +1,4 @@
-"""The closed form of generalized links (Eq 5.2.17 to 5.2.20), along the axes of each link."""
+"""Closed-form dynamics with generalized links (Eq 5.2.17 to 5.2.20), along each link's axes."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ from building.published.printed.newton_euler import G, State, augmented
 
 
 def vukobratovic(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
-    """tau = D qdd + qd C qd + G (Vukobratovic, Li and Kircanski), every symbol formed."""
+    """Return tau = D qdd + qd C qd + G (Vukobratovic, Li and Kircanski), with all symbols of C."""
     n = len(links)
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     qd, qdd = ([sheet.live(v) for v in rates] for rates in (x.qd, x.qdd))
@@ -68,7 +68,7 @@ def _sum(terms: Sequence[Number]) -> Number:
 def _generalized(
     links: Sequence[Link], x: State, sheet: Sheet
 ) -> tuple[list[Vector], list[Symmetric]]:
-    """U and E of Eq 5.2.20, constants of a link taken together."""
+    """Return U and E of Eq 5.2.20, with the constants of each link combined."""
     body, n = augmented(links), len(links)
     U, E = list(body.u), [symmetric(K) for K in body.K]
     for i in range(n - 2, -1, -1):
@@ -85,10 +85,12 @@ def _generalized(
 def _symbols(
     U: Vector, E: Symmetric, z: Sequence[Vector], y: Sequence[Vector], sheet: Sheet
 ) -> list[list[Number]]:
-    """c_ik(j) of Eq 5.2.19b for all j < i and k <= i, z_i being (0, 0, 1) and y_j = z_j x s_ji.
+    """Return c_ik(j) of Eq 5.2.19b for all j < i and k <= i, with z_i = (0, 0, 1).
 
-    z_j . a_k + y_j . b_k with a_k = z x (E - tr E/2) z_k and b_k = z_k x (z x U), whose entries are
-    -z_k U_x, -z_k U_y and z_k . U along x and y: 4 products and 3 sums each.
+    Each symbol is z_j . a_k + y_j . b_k, with y_j = z_j x s_ji, a_k = z x (E - tr E/2) z_k and
+    b_k = z_k x (z x U). The first two entries of b_k are -U_x and -U_y times the z component of
+    z_k. The third entry is the scalar product of the x and y components of z_k and U. A symbol
+    takes 4 products and 3 sums.
     """
     xx, yy, zz, xy, xz, yz = E
     sheet.equation = "5.2.19b"

@@ -1,8 +1,9 @@
-"""Numbers that count their operations by equation, and the vectors and rotations of the book.
+"""Numbers that count operations by equation, and the vectors and rotations of the book.
 
-Nothing here is shared with the library. An `int` is structure (0, 1 and -1 cost nothing, a factor 2
-is an addition), a `float` is known in advance (two of them cost nothing), and a `Live` number is
-computed while the arm moves. Signs, sines and cosines are free; a division is a multiplication.
+This module shares no code with the library. An `int` is a structural number: factors 0, 1 and -1
+cost nothing, and a factor 2 is an addition. A `float` is known in advance: operations between
+floats cost nothing. A `Live` number is computed while the arm moves. Signs, sines and cosines cost
+nothing, and a division counts as a multiplication.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ Counts = tuple[int, int]
 
 @dataclass
 class Sheet:
-    """Operations by equation; `equation` is the one that is written now."""
+    """Operations by equation; new operations are added to the current `equation`."""
 
     equation: str = ""
     counts: dict[str, Counts] = field(default_factory=dict)
@@ -28,7 +29,7 @@ class Sheet:
         return Live(float(value), self)
 
     def whole(self) -> Counts:
-        """The sum over all equations."""
+        """Return the sum over all equations."""
         return sum(M for M, _ in self.counts.values()), sum(A for _, A in self.counts.values())
 
 
@@ -79,16 +80,16 @@ Number = Live | float
 Vector = tuple[Number, Number, Number]
 Tensor = tuple[Vector, Vector, Vector]
 Symmetric = tuple[Number, Number, Number, Number, Number, Number]
-"""xx, yy, zz, xy, xz, yz."""
+"""Entries xx, yy, zz, xy, xz, yz."""
 
 Rows = Sequence[Sequence[Number]]
 
 Z: Vector = (0, 0, 1)
-"""The axis of a joint in the frame that it moves."""
+"""Axis of a joint in the frame of the moving link."""
 
 
 def times(a: Number, b: Number) -> Number:
-    """a b, and structure where a or b is a structural zero."""
+    """Return a b, or a structural zero if a or b is one."""
     return 0 if 0 in [x for x in (a, b) if isinstance(x, int)] else a * b
 
 
@@ -98,7 +99,7 @@ def plus(*vectors: Vector) -> Vector:
 
 
 def live(sheet: Sheet, v: Vector) -> Vector:
-    """The same vector with every entry live, so that none of them is left out."""
+    """Return a vector with live entries, so that operations with zeros are counted, too."""
     return sheet.live(float(v[0])), sheet.live(float(v[1])), sheet.live(float(v[2]))
 
 
@@ -132,7 +133,7 @@ def apply(T: Tensor, v: Vector) -> Vector:
 
 
 def before(v: Vector, T: Tensor) -> Vector:
-    """v . T, the row vector times the tensor."""
+    """Return v . T, the row vector times the tensor."""
     return apply(transposed(T), v)
 
 
@@ -151,7 +152,7 @@ def negative(T: Tensor) -> Tensor:
 
 
 def tilde(v: Vector) -> Tensor:
-    """The tensor of the cross product."""
+    """Return the tensor of the cross product."""
     return (0, -v[2], v[1]), (v[2], 0, -v[0]), (-v[1], v[0], 0)
 
 
@@ -165,14 +166,17 @@ def tensor(rows: Rows) -> Tensor:
 
 
 def skew_product(u: Vector, v: Vector) -> Tensor:
-    """u~ v~ by 9 products and 3 sums: v u' - (u . v) 1 (Eq 3.4.10), its diagonal as sums of two."""
+    """Return u~ v~ = v u' - (u . v) 1 (Eq 3.4.10), with 9 products and 3 sums.
+
+    Each diagonal entry is computed as a sum of two products.
+    """
     P = tuple(tuple(times(b, a) for a in u) for b in v)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = P
     return (-(yy + zz), xy, xz), (yx, -(xx + zz), yz), (zx, zy, -(xx + yy))
 
 
 def symmetric_product(u: Vector, v: Vector) -> Symmetric:
-    """u~ v~ + (u~ v~)' by 9 products and 9 sums."""
+    """Return u~ v~ + (u~ v~)', with 9 products and 9 sums."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = skew_product(u, v)
     return xx * 2, yy * 2, zz * 2, xy + yx, xz + zx, yz + zy
 
@@ -182,13 +186,13 @@ def symmetric(T: Tensor) -> Symmetric:
 
 
 def together(*parts: Symmetric) -> Symmetric:
-    """The sum of symmetric tensors."""
+    """Return the sum of symmetric tensors."""
     xx, yy, zz, xy, xz, yz = (_sum(entries) for entries in zip(*parts, strict=True))
     return xx, yy, zz, xy, xz, yz
 
 
 def without(S: Symmetric, T: Symmetric) -> Symmetric:
-    """S - T."""
+    """Return S - T."""
     xx, yy, zz, xy, xz, yz = (a - b for a, b in zip(S, T, strict=True))
     return xx, yy, zz, xy, xz, yz
 
@@ -201,15 +205,15 @@ def _sum(terms: Iterable[Number]) -> Number:
 
 
 def turned(x: Number, y: Number, c: Number, s: Number) -> tuple[Number, Number]:
-    """A pair of components, turned in their plane."""
+    """Return two components rotated in their plane."""
     return times(c, x) - times(s, y), times(s, x) + times(c, y)
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A = Rx(alpha) Rz(theta), from the axes of a link to those of the one before it (Eq 2.3.3).
+    """Rotation A = Rx(alpha) Rz(theta) from the axes of a link to the previous link (Eq 2.3.3).
 
-    A vector takes 8 products and 4 sums, at right angles 4 and 2.
+    Rotating a vector takes 8 products and 4 sums, or 4 and 2 if the twist is 0 or 90 degrees.
     """
 
     c: Live
@@ -218,18 +222,18 @@ class Turn:
     sa: Number
 
     def out(self, v: Vector) -> Vector:
-        """A v."""
+        """Return A v."""
         x, y = turned(v[0], v[1], self.c, self.s)
         return x, *turned(y, v[2], self.ca, self.sa)
 
     def back(self, v: Vector) -> Vector:
-        """A' v."""
+        """Return A' v."""
         y, z = turned(v[1], v[2], self.ca, -self.sa)
         return *turned(v[0], y, self.c, -self.s), z
 
     @property
     def third(self) -> Vector:
-        """The third row of A: its entries are made with A, outside the equations."""
+        """Third row of A; its entries are computed with A, and are not counted."""
         known = [self.c.sheet.live(float(self.sa) * float(x)) for x in (self.s, self.c)]
         if isinstance(self.sa, int):
             return self.sa * self.s, self.sa * self.c, self.ca
@@ -237,24 +241,27 @@ class Turn:
 
     @property
     def matrix(self) -> Tensor:
-        """A as nine numbers, all of them live."""
+        """Matrix A of nine live numbers."""
         c, s, ca, sa = (float(x) for x in (self.c, self.s, self.ca, self.sa))
         rows = ((c, -s, 0.0), (ca * s, ca * c, -sa), (sa * s, sa * c, ca))
         return tensor([[self.c.sheet.live(x) for x in row] for row in rows])
 
     def double(self) -> tuple[Number, Number]:
-        """sin and cos of twice the joint's angle (section 6.4), by 2 products and 3 sums."""
+        """Return sin and cos of twice the joint angle (section 6.4), with 2 products and 3 sums."""
         return self.s * self.c * 2, 1.0 - self.s * self.s * 2
 
     @property
     def double_twist(self) -> tuple[Number, Number]:
-        """sin and cos of twice the twist, known in advance."""
+        """Return sin and cos of twice the twist, which are known in advance."""
         if isinstance(self.sa, int):
             return 0, 1 - 2 * self.sa * self.sa
         return 2.0 * float(self.sa) * float(self.ca), 1.0 - 2.0 * float(self.sa) ** 2
 
     def symmetric(self, S: Symmetric, double: tuple[Number, Number]) -> Symmetric:
-        """A S A' by double angles (section 6.4): 18 products, 16 sums; at right angles 9 and 8."""
+        """Return A S A' by double angles (section 6.4), with 18 products and 16 sums.
+
+        If the twist is 0 or 90 degrees, the result takes 9 products and 8 sums.
+        """
         xx, yy, zz, xy, xz, yz = S
         xx, yy, xy = plane(xx, yy, xy, *double)
         xz, yz = turned(xz, yz, self.c, self.s)
@@ -263,7 +270,7 @@ class Turn:
         return xx, yy, zz, xy, xz, yz
 
     def last(self, S: Symmetric) -> Number:
-        """The last entry of A S A': 8 products and 7 sums, at right angles 3 and 4."""
+        """Return the last entry of A S A', with 8 products and 7 sums (3 and 4 at 90 degrees)."""
         xx, yy, zz, xy, xz, yz = S
         yy = yy + self.s * (self.s * (xx - yy) + self.c * xy * 2)
         if isinstance(self.sa, int):
@@ -273,7 +280,7 @@ class Turn:
         return sa * sa * yy + ca * ca * zz + 2.0 * sa * ca * yz
 
     def last_of(self, T: Tensor) -> Number:
-        """The same of a tensor that is not symmetric: 8 products and 9 sums."""
+        """Return the last entry of A T A' for any tensor T, with 8 products and 9 sums."""
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = T
         yy = yy + self.s * (self.s * (xx - yy) + self.c * (xy + yx))
         if isinstance(self.sa, int):
@@ -282,7 +289,7 @@ class Turn:
         return sa * sa * yy + ca * ca * zz + sa * ca * (self.s * (xz + zx) + self.c * (yz + zy))
 
     def tensor(self, T: Tensor, double: tuple[Number, Number]) -> Tensor:
-        """A T A' by double angles: 28 products and 28 sums; at right angles 14 and 14."""
+        """Return A T A' by double angles, with 28 products and 28 sums (14 each at 90 degrees)."""
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = T
         (xx, xy), (yx, yy) = _block(((xx, xy), (yx, yy)), *double)
         xz, yz = turned(xz, yz, self.c, self.s)
@@ -297,7 +304,10 @@ Block = tuple[tuple[Number, Number], tuple[Number, Number]]
 
 
 def plane(a: Number, b: Number, ab: Number, sin2: Number, cos2: Number) -> Vector:
-    """The entries aa, bb, ab of a symmetric tensor, turned in their plane by half the angle."""
+    """Rotate the entries aa, bb, ab of a symmetric tensor in their plane.
+
+    `sin2` and `cos2` are the sine and cosine of twice the rotation angle.
+    """
     if isinstance(cos2, int):
         return (a, b, ab) if cos2 == 1 else (b, a, -ab)
     half = (a - b) * 0.5
@@ -306,7 +316,7 @@ def plane(a: Number, b: Number, ab: Number, sin2: Number, cos2: Number) -> Vecto
 
 
 def _block(T: Block, sin2: Number, cos2: Number) -> Block:
-    """The same of a tensor that is not symmetric: half the difference off the diagonal stays."""
+    """Rotate a block of any tensor in its plane; its skew-symmetric part does not change."""
     (a, ab), (ba, b) = T
     if isinstance(cos2, int):
         return T if cos2 == 1 else ((b, -ba), (-ab, a))
@@ -318,7 +328,7 @@ def _block(T: Block, sin2: Number, cos2: Number) -> Block:
 
 @dataclass(frozen=True)
 class Link:
-    """A row of modified Denavit-Hartenberg constants (section 2.3) and the masses of its link."""
+    """Link with modified Denavit-Hartenberg constants (section 2.3) and inertial parameters."""
 
     alpha: float
     a: float
@@ -335,5 +345,5 @@ class Link:
 
     @property
     def s(self) -> Vector:
-        """The origin along the axes of the link before (Eq 2.3.4): three numbers, as they are."""
+        """Origin along the axes of the previous link (Eq 2.3.4), as three floats."""
         return self.a, -self.d * sin(self.alpha), self.d * cos(self.alpha)

@@ -1,9 +1,10 @@
-"""Lagrangian forms of section 5.2 as the book writes them, every entry of every matrix counted.
+"""Lagrangian formulations of section 5.2 as printed; every entry of every matrix is counted.
 
-Matrices are dense: a zero or a one in them costs what any other number does, a product under a
-trace is formed as a whole, and a matrix is formed again in each equation that names it. Sums of
-Eq 5.2.10, and the sum over j, start from zero. Only products with the initial conditions are left
-out: W_0 = 1, Wd_0 = Wdd_0 = 0 and A_{n+1} = 0. So counted, sums are those of the table.
+Matrices are dense, so zeros and ones are counted like any other number. A product under a trace is
+computed completely, and a matrix is computed again in each equation that contains it. The sums of
+Eq 5.2.10 and the sum over j start from zero. Only products with the initial conditions W_0 = 1,
+Wd_0 = Wdd_0 = 0 and A_{n+1} = 0 are left out. With these rules, the numbers of additions agree with
+the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +46,7 @@ def applied(table: Rows, v: Sequence[Number]) -> list[Number]:
 
 
 def trace_of_product(A: Rows, B: Rows) -> Number:
-    """tr(A B), the product formed as a whole."""
+    """Return tr(A B), with the complete product."""
     whole = product(A, B)
     total = whole[0][0]
     for k in range(1, len(whole)):
@@ -54,7 +55,7 @@ def trace_of_product(A: Rows, B: Rows) -> Number:
 
 
 def placed(link: Link, q: float, sheet: Sheet, *, size: int) -> tuple[Table, Table, Table]:
-    """A, dA/dq and ddA/dq^2 of size 4 (Eq 2.3.2) or 3 (Eq 2.3.3)."""
+    """Return A, dA/dq and d2A/dq2 of size 4 (Eq 2.3.2) or 3 (Eq 2.3.3)."""
     turn = link.turn(q, Sheet())
     c, s, ca, sa = (float(x) for x in (turn.c, turn.s, turn.ca, turn.sa))
     found = []
@@ -70,7 +71,7 @@ def placed(link: Link, q: float, sheet: Sheet, *, size: int) -> tuple[Table, Tab
 
 
 def pseudo_inertia(link: Link, sheet: Sheet) -> Table:
-    """J of Eq 5.2.3: second and first moments about the link's origin, and its mass."""
+    """Return J of Eq 5.2.3: second and first moments about the link's origin, and its mass."""
     half, r = 0.5 * sum(link.I[k][k] for k in range(3)), (*link.r, 1.0)
     J = [[link.m * a * b for b in r] for a in r]
     for i, j in pairs(range(3), repeat=2):
@@ -79,7 +80,7 @@ def pseudo_inertia(link: Link, sheet: Sheet) -> Table:
 
 
 class Chain:
-    """W, Wd, Wdd of all links by Eq 5.2.10, 5.2.12 or 5.2.15."""
+    """Matrices W, Wd, Wdd of all links (Eq 5.2.10, 5.2.12 or 5.2.15)."""
 
     def __init__(self, links: Sequence[Link], x: State, sheet: Sheet, *, size: int) -> None:
         self.A, self.dA, self.ddA = zip(
@@ -105,7 +106,7 @@ class Chain:
             self.Wdd.append(add(none, first, both, twice, more))
 
     def own(self, i: int) -> Table:
-        """dW_i/dq_i = W_{i-1} dA_i/dq_i."""
+        """Return dW_i/dq_i = W_{i-1} dA_i/dq_i."""
         return product(self.W[i - 1], self.dA[i]) if i else self.dA[0]
 
 
@@ -114,7 +115,7 @@ def _gravity(sheet: Sheet, size: int) -> list[Live]:
 
 
 def algorithm_5_1(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
-    """Hollerbach's recursion with 4x4 matrices."""
+    """Return joint torques by Hollerbach's recursion with 4x4 matrices."""
     chain, g, last = Chain(links, x, sheet, size=4), _gravity(sheet, 4), len(links) - 1
     tau: list[Number] = []
     D: Table = []
@@ -136,7 +137,10 @@ def algorithm_5_1(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]
 
 
 def algorithm_5_2(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
-    """Hollerbach's recursion with 3x3 matrices, its potential energy as in appendix A."""
+    """Return joint torques by Hollerbach's recursion with 3x3 matrices.
+
+    The potential energy is that of appendix A.
+    """
     chain, g, last = Chain(links, x, sheet, size=3), _gravity(sheet, 3), len(links) - 1
     s = [[sheet.live(float(e)) for e in link.s] for link in links]
     zero: list[Number] = [sheet.live(0.0)] * 3
@@ -178,7 +182,10 @@ def algorithm_5_2(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]
 
 
 def waters(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
-    """Eq 5.2.9: for each pair of links dW_j/dq_i, then a trace and a moment of weight."""
+    """Return joint torques by Eq 5.2.9.
+
+    For each pair of links, dW_j/dq_i is computed, and then a trace and the moment of the weight.
+    """
     chain, g, n = Chain(links, x, sheet, size=4), _gravity(sheet, 4), len(links)
     tau: list[Number] = []
     for i in range(n):
@@ -198,7 +205,10 @@ def waters(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
 def uicker_kahn(
     links: Sequence[Link], x: State, sheet: Sheet, *, anew: bool = True
 ) -> list[Number]:
-    """Eq 5.2.7: derivatives of each W_j once; dW_j/dq_i J_j once, or anew in each trace."""
+    """Return joint torques by Eq 5.2.7, with the derivatives of each W_j computed once.
+
+    If `anew`, dW_j/dq_i J_j is computed again in each trace, and otherwise once.
+    """
     n, g = len(links), _gravity(sheet, 4)
     A = [placed(k, q, sheet, size=4) for k, q in zip(links, x.q, strict=True)]
     qd, qdd = ([sheet.live(v) for v in rates] for rates in (x.qd, x.qdd))
@@ -225,7 +235,10 @@ def uicker_kahn(
 def _derivatives(
     before: Mapping[tuple[int, ...], Table], A: tuple[Table, Table, Table], j: int
 ) -> dict[tuple[int, ...], Table]:
-    """W_j and its first and second derivatives by the joints that are named, from those of j-1."""
+    """Return W_j and its first and second derivatives from those of W_{j-1}.
+
+    The keys contain the indices of the joints with respect to which W_j is differentiated.
+    """
     joints = range(j + 1)
     orders = [(), *((k,) for k in joints), *combinations_with_replacement(joints, 2)]
     if j == 0:

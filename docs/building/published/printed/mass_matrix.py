@@ -1,6 +1,7 @@
-"""Mass matrices and forward dynamics of chapter 6 as the book writes them, operations counted.
+"""Mass matrices and forward dynamics of chapter 6 as printed, with operation counts.
 
-Each gives the entries d[j, i] with j <= i, links numbered from 0.
+Each function for the mass matrix returns the entries d[j, i] with j <= i. Links are numbered from
+0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ Entries = dict[tuple[int, int], Number]
 
 
 def algorithm_6_2(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
-    """Generalized and augmented links: table 6.1."""
+    """Return the mass matrix by generalized and augmented links (table 6.1)."""
     body, last = augmented(links), len(links) - 1
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     sheet.equation = "6.3.29b"
@@ -73,7 +74,10 @@ def _inward(
     sheet: Sheet,
     equations: tuple[str, str],
 ) -> None:
-    """Eq 6.3.30: force and moment of joint i to all joints before it; of the first, one entry."""
+    """Pass the force and moment of joint i to all previous joints (Eq 6.3.30).
+
+    Only one entry is computed for the first joint.
+    """
     f, eta = wrench
     for j in range(i - 1, -1, -1):
         sheet.equation = equations[1]
@@ -88,7 +92,10 @@ def _inward(
 
 
 def algorithm_6_1(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
-    """Walker and Orin's composite bodies, inertias about their centres of mass."""
+    """Return the mass matrix by Walker and Orin's composite bodies.
+
+    Inertias are about the centers of mass.
+    """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}
     mbar, E = 0.0, None
@@ -122,17 +129,18 @@ def algorithm_6_1(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
 
 
 def _about(m: float, x: Vector) -> Symmetric:
-    """m (x.x 1 - x x')."""
+    """Return m (x.x 1 - x x')."""
     y = scaled(x, m)
     xx, yy, zz = (times(a, b) for a, b in zip(x, y, strict=True))
     return yy + zz, xx + zz, xx + yy, -(x[0] * y[1]), -(x[0] * y[2]), -(x[1] * y[2])
 
 
 def angeles_ma(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
-    """D = P'P with P = N T and M = N'N (Eq 6.2.10 to 6.2.15).
+    """Return D = P'P with P = N T and M = N'N (Eq 6.2.10 to 6.2.15).
 
-    T has for link k and joint i the pair (z_i, z_i x r_ik) along the axes of link k. N is known in
-    advance: the triangular root of an inertia about the center of mass, and that of a mass.
+    For link k and joint i, T contains the pair (z_i, z_i x r_ik) along the axes of link k. N is
+    known in advance: it contains the triangular root of the inertia about the center of mass, and
+    the square root of the mass.
     """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}
@@ -156,13 +164,16 @@ def angeles_ma(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
 
 
 def _root(inertia: Rows) -> Rows:
-    """N of I = N'N: upper triangular, with structural zeros."""
+    """Return the upper triangular N of I = N'N, with structural zeros."""
     N = np.linalg.cholesky(np.array(inertia, dtype=float)).T
     return [[float(N[i, j]) if j >= i else 0 for j in range(3)] for i in range(3)]
 
 
 def featherstone(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
-    """Composite bodies by spatial vectors: every transform is a screw about z and one about x."""
+    """Return the mass matrix by composite bodies with spatial vectors.
+
+    Each transform is a screw about z and a screw about x.
+    """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}
     m, I = 0.0, None
@@ -194,7 +205,7 @@ def featherstone(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
 
 
 _PLACES = ((0, 3, 4), (3, 1, 5), (4, 5, 2))
-"""Where the entry of a row and a column stands in a symmetric tensor of six numbers."""
+"""Index of the entry of a row and a column in a symmetric tensor of six numbers."""
 
 
 def _screw(
@@ -207,7 +218,10 @@ def _screw(
     h: Vector,
     I: Symmetric,
 ) -> tuple[Vector, Symmetric]:
-    """First and second moments of a mass m, turned about an axis and seen from a step behind."""
+    """Return first and second moments of a mass after a screw transform.
+
+    The screw consists of a rotation about an axis and a translation by `step` along it.
+    """
     u, v = (axis + 1) % 3, (axis + 2) % 3
     at = {name: _PLACES[i][j] for name, i, j in (("uu", u, u), ("vv", v, v), ("uv", u, v))}
     au, av = _PLACES[axis][u], _PLACES[axis][v]
@@ -223,7 +237,7 @@ def _screw(
 
 
 def turned_about(axis: int, w: Vector, c: Number, s: Number) -> Vector:
-    """A vector turned about an axis."""
+    """Return a vector rotated about an axis."""
     u, v = (axis + 1) % 3, (axis + 2) % 3
     found = list(w)
     found[u], found[v] = turned(w[u], w[v], c, s)
@@ -231,7 +245,10 @@ def turned_about(axis: int, w: Vector, c: Number, s: Number) -> Vector:
 
 
 def solve(D: Mapping[tuple[int, int], Number], b: Sequence[Number]) -> list[Number]:
-    """D x = b by D = L Dhat L': 86 products and quotients and 65 sums for six joints."""
+    """Solve D x = b by D = L Dhat L'.
+
+    Six joints take 86 products and quotients, and 65 sums.
+    """
     n, L, y = len(b), dict(D), list(b)
     for k in range(n):
         for i in range(k + 1, n):

@@ -1,7 +1,7 @@
-"""Inverse dynamics of chapter 5 as the book writes it, for revolute joints, operations counted.
+"""Inverse dynamics of chapter 5 as printed, for revolute joints, with operation counts.
 
-Links are numbered from 0, so that "link i" of the book is `i - 1` here. Gravity is along z of the
-base: its acceleration there is (0, 0, g).
+Links are numbered from 0, so link i of the book has index `i - 1`. Gravity acts along the z axis of
+the base, and is represented by the acceleration (0, 0, g) of the base.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ G = 9.81
 
 @dataclass(frozen=True)
 class State:
-    """Angles, rates and accelerations of the joints."""
+    """Positions, velocities and accelerations of the joints."""
 
     q: Sequence[float]
     qd: Sequence[float]
@@ -37,7 +37,7 @@ class State:
 
 @dataclass(frozen=True)
 class Augmented:
-    """Step 1 of algorithms 5.7 and 6.2, known in advance: mbar, u, K and Khat of each link."""
+    """Constants mbar, u, K and Khat of each link, from step 1 of algorithms 5.7 and 6.2."""
 
     m: tuple[float, ...]
     u: tuple[Vector, ...]
@@ -46,7 +46,7 @@ class Augmented:
 
 
 def augmented(links: Sequence[Link]) -> Augmented:
-    """Eq 5.3.9 to 5.3.12 and 5.3.28."""
+    """Return the constants of augmented links (Eq 5.3.9 to 5.3.12 and 5.3.28)."""
     found: list[tuple[float, Vector, Tensor, Tensor]] = []
     beyond, s = 0.0, (0.0, 0.0, 0.0)
     for link in reversed(links):
@@ -71,7 +71,10 @@ def _steiner(r: Sequence[float], i: int, j: int) -> float:
 
 
 def moment(Omega: Tensor, K: Tensor) -> Vector:
-    """dual(Omega K - (Omega K)') of a symmetric K by 15 products and 15 sums (section 5.3.2)."""
+    """Return dual(Omega K - (Omega K)') for a symmetric K, with 15 products and 15 sums.
+
+    See section 5.3.2.
+    """
     (axx, axy, axz), (ayx, ayy, ayz), (azx, azy, azz) = Omega
     (kxx, kxy, kxz), (_, kyy, kyz), (_, _, kzz) = K
     return (
@@ -82,7 +85,7 @@ def moment(Omega: Tensor, K: Tensor) -> Vector:
 
 
 def rate_tensor(w: Vector, wd: Vector) -> Tensor:
-    """Omega = wd~ + w~ w~ by 6 products and 9 sums (section 5.3.2)."""
+    """Return Omega = wd~ + w~ w~, with 6 products and 9 sums (section 5.3.2)."""
     xx, yy, zz = (x * x for x in w)
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return (
@@ -94,7 +97,7 @@ def rate_tensor(w: Vector, wd: Vector) -> Tensor:
 
 @dataclass
 class Motion:
-    """Step 2 of algorithms 5.6 and 5.7: turns, w, wd, Omega and sdd of every link."""
+    """Rotation A, w, wd, Omega and sdd of each link, from step 2 of algorithms 5.6 and 5.7."""
 
     A: list[Turn]
     w: list[Vector]
@@ -104,13 +107,16 @@ class Motion:
 
 
 def first_tensor(w: Vector, wd: Vector) -> Tensor:
-    """Omega of the first link, which turns about z alone: one product."""
+    """Return Omega of the first link, which rotates only about z, with one product."""
     square = -(w[2] * w[2])
     return (square, -wd[2], 0), (wd[2], square, 0), (0, 0, 0)
 
 
 def motion(links: Sequence[Link], x: State, sheet: Sheet, *, optimised: bool) -> Motion:
-    """Eq 5.3.45a to e. Link 1 stands apart; optimised: the second takes its zeros into account."""
+    """Compute Eq 5.3.45a to e, with the first link treated separately.
+
+    If `optimised`, zeros of the first link are used for the second link.
+    """
     rates = [(sheet.live(a), sheet.live(b)) for a, b in zip(x.qd, x.qdd, strict=True)]
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     qd, qdd = rates[0]
@@ -138,7 +144,7 @@ def motion(links: Sequence[Link], x: State, sheet: Sheet, *, optimised: bool) ->
 
 
 def _full(sheet: Sheet, w: Vector, wd: Vector, Omega: Tensor) -> tuple[Vector, Vector, Tensor]:
-    """The same with every entry live: no effort is made to leave zeros out (table 5.1)."""
+    """Return tensors with live entries, so that zeros are not left out (table 5.1)."""
     x, y, z = (live(sheet, row) for row in Omega)
     return live(sheet, w), live(sheet, wd), (x, y, z)
 
@@ -146,7 +152,7 @@ def _full(sheet: Sheet, w: Vector, wd: Vector, Omega: Tensor) -> tuple[Vector, V
 def algorithm_5_7(
     links: Sequence[Link], x: State, sheet: Sheet, *, optimised: bool = True
 ) -> list[Number]:
-    """Tensors and augmented links: table 5.1, and optimised table 5.2."""
+    """Return joint torques by tensors and augmented links (table 5.2; if not optimised, 5.1)."""
     body = augmented(links)
     A, w, wd, Omega, sdd = vars(motion(links, x, sheet, optimised=optimised)).values()
     last = len(links) - 1
@@ -176,7 +182,10 @@ def algorithm_5_7(
 
 
 def first_moment(wd: Vector, Omega: Tensor, K: Tensor, *, whole: bool) -> Vector:
-    """mu of the first link, whose Omega has two numbers; not whole: its third entry alone."""
+    """Return mu of the first link, whose Omega has two independent entries.
+
+    If not `whole`, compute only the third entry.
+    """
     if not whole:
         return 0, 0, Omega[1][0] * K[0][0] - Omega[0][1] * K[1][1]
     square, spin = Omega[0][0], wd[2]
@@ -189,12 +198,15 @@ def first_moment(wd: Vector, Omega: Tensor, K: Tensor, *, whole: bool) -> Vector
 
 
 def _third(u: Vector, v: Vector) -> Number:
-    """z . (u x v)."""
+    """Return z . (u x v)."""
     return u[0] * v[1] - u[1] * v[0]
 
 
 def algorithm_5_6(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
-    """Newton and Euler by tensors, the first and the last link apart: the row of table 5.3."""
+    """Return joint torques by tensors, with the first and last links treated separately.
+
+    The count is that of the row in table 5.3.
+    """
     A, _, wd, Omega, sdd = vars(motion(links, x, sheet, optimised=False)).values()
     last, tau = len(links) - 1, []
     f: Vector = (0, 0, 0)

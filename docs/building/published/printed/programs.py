@@ -1,4 +1,4 @@
-"""The programs by the table that counts them, and what they count."""
+"""Programs for each table of the book, and their operation counts."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -12,15 +12,16 @@ from building.published.printed.newton_euler import State
 from building.published.printed.sensitivities import algorithm_7_1
 
 Program = Callable[[Sequence[Link], State, Sheet], Any]
-"""Links and a state to results, with operations on a sheet."""
+"""Function that computes results from links and a state, and counts operations on a sheet."""
 
 
 def forward_dynamics(
     links: Sequence[Link], x: State, sheet: Sheet, *, mass: Program
 ) -> list[Number]:
-    """Steps (i) to (iii) of section 6.2: D, the bias by algorithm 5.7, and a linear system.
+    """Solve forward dynamics by steps (i) to (iii) of section 6.2, with the given mass matrix.
 
-    The accelerations of the state are taken as the given forces.
+    The steps are D, the bias forces by algorithm 5.7, and a linear system. The accelerations of the
+    state are used as the given joint torques.
     """
     D = mass(links, x, sheet)
     b = newton_euler.algorithm_5_7(links, State(x.q, x.qd, [0.0] * len(links)), sheet)
@@ -37,7 +38,7 @@ BY_TABLE: dict[str, Program] = {
     "7.1": algorithm_7_1,
     "7.2": algorithm_7_1,
 }
-"""The algorithm of each table by equation."""
+"""Program of each table by equation."""
 
 BY_METHOD: dict[tuple[str, str], Program] = {
     ("5.3", "Uicker, Kahn"): lagrange.uicker_kahn,
@@ -61,14 +62,14 @@ BY_METHOD: dict[tuple[str, str], Program] = {
     ("6.3", "Angeles, Ma"): partial(forward_dynamics, mass=mass_matrix.angeles_ma),
     ("6.3", "algorithms 6.2 and 5.7"): partial(forward_dynamics, mass=mass_matrix.algorithm_6_2),
 }
-"""The program of a row of a table by method, by the table's number and the row's author."""
+"""Program of each row of a table by method, by table number and author."""
 
 LENGTHS = range(3, 10)
-"""Numbers of joints whose counts a polynomial must meet."""
+"""Numbers of joints to which polynomials are fitted; the fit must be exact for all of them."""
 
 
 def count(program: Program, links: Sequence[Link]) -> Sheet:
-    """The operations of a program on an arm; they depend on no state."""
+    """Return the operations of a program for an arm; they do not depend on the state."""
     n, sheet = len(links), Sheet()
     state = State(*([math.sin(k + i) for i in range(n)] for k in (1, 2, 3)))
     program(links, state, sheet)
@@ -78,7 +79,7 @@ def count(program: Program, links: Sequence[Link]) -> Sheet:
 def fitted(
     program: Program, arm: Callable[[int], Sequence[Link]], equations: Collection[str] | None = None
 ) -> tuple[Polynomial, Polynomial]:
-    """Products and sums of all equations, or of those named, as polynomials in n."""
+    """Return products and sums of all or of the given equations, as polynomials in n."""
     M: dict[int, int] = {}
     A: dict[int, int] = {}
     for n in LENGTHS:

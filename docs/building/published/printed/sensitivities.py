@@ -1,7 +1,7 @@
-"""Algorithm 7.1 as the book writes it, for revolute joints, operations counted.
+"""Algorithm 7.1 as printed, for revolute joints, with operation counts.
 
-Step 1 takes what algorithm 5.7 leaves, and the rates of offsets, as known. The transform beyond the
-last link is a general one, of a link without mass.
+In step 1, the results of algorithm 5.7 and the rates of the offsets are known. The transform after
+the last link is a general one, to a link without mass.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,11 @@ Matrix = dict[tuple[int, int], Number]
 
 @dataclass(frozen=True)
 class Known:
-    """A link's part of algorithm 5.7: w, the third columns of w~, Omega, sdd~, and s, sd, A."""
+    """Results of algorithm 5.7 for a link.
+
+    `wz`, `Oz` and `az` are the third columns of w~, Omega and sdd~. `s` and `sd` are the offset of
+    the next link and its rate, and `A` is the rotation of the next link.
+    """
 
     w: Vector
     wz: Vector
@@ -60,7 +64,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Rows:
-    """What joint i sends inward in step 2."""
+    """Vectors that joint i passes inward in step 2."""
 
     f: Vector
     fh: Vector
@@ -72,7 +76,7 @@ class Rows:
 
 
 def algorithm_7_1(links: Sequence[Link], x: State, sheet: Sheet) -> tuple[Matrix, Matrix, Matrix]:
-    """D, V, P of d tau = D d qdd + V d qd + P d q: tables 7.1 and 7.2."""
+    """Return D, V, P of d tau = D d qdd + V d qd + P d q (tables 7.1 and 7.2)."""
     body, known = augmented(links), before(links, x, sheet)
     zero = live(sheet, (0, 0, 0))
     U, Ud, E, L = zero, zero, live_symmetric(sheet, (0, 0, 0, 0, 0, 0)), (zero, zero, zero)
@@ -103,7 +107,7 @@ def algorithm_7_1(links: Sequence[Link], x: State, sheet: Sheet) -> tuple[Matrix
 
 
 def _step_1(k: Known, U: Vector, Ud: Vector, E: Symmetric, L: Tensor, sheet: Sheet) -> Rows:
-    """Eq 7.3.18e to k."""
+    """Return the vectors of Eq 7.3.18e to k."""
     T = _rows(E)
     sheet.equation = "7.3.18f"
     fh = plus(cross(U, k.wz), (Ud[1], -Ud[0], 0))
@@ -121,7 +125,7 @@ def _step_1(k: Known, U: Vector, Ud: Vector, E: Symmetric, L: Tensor, sheet: She
 def _entries(
     r: Rows, k: Known, sheet: Sheet, equations: tuple[str, str]
 ) -> tuple[Number, Number, Number]:
-    """d, v and p of a row of joint i for joint j (Eq 7.3.18l to n, 7.3.19h to l)."""
+    """Return d, v and p of joint i for joint j (Eq 7.3.18l to n, 7.3.19h to l)."""
     sheet.equation = equations[0]
     v = (dot(r.B, k.wz) - r.C[2]) * 2
     sheet.equation = equations[1]
@@ -132,7 +136,7 @@ def _entries(
 def _step_2(
     r: Rows, known: Sequence[Known], i: int, sheet: Sheet, found: tuple[Matrix, Matrix, Matrix]
 ) -> None:
-    """Eq 7.3.19, from joint i inward; of the first joint C, H and G have one entry."""
+    """Compute Eq 7.3.19 from joint i inward; C, H and G of the first joint have one entry."""
     D, V, P = found
     r = Rows(*(live(sheet, v) for v in vars(r).values()))
     for j in range(i - 1, -1, -1):
@@ -159,7 +163,7 @@ def _step_2(
 
 
 def _passed(v: Vector, f: Vector, s: Vector, A: Turn, sheet: Sheet, *, whole: bool) -> Vector:
-    """A v + f x s, or its last entry."""
+    """Return A v + f x s; if not `whole`, compute only its last entry."""
     if whole:
         return plus(A.out(v), cross(f, s))
     last = dot(A.third, v) + (f[0] * s[1] - f[1] * s[0])
@@ -173,9 +177,10 @@ def _first(
     sheet: Sheet,
     found: tuple[Matrix, Matrix, Matrix],
 ) -> None:
-    """The entries of the first joint, for which one entry of E and one of L are enough.
+    """Compute the entries of the first joint, which need only one entry of E and one of L.
 
-    Its axis is at rest, so of p there is only the term of gravity, which the book does not count.
+    The axis of the first joint is at rest, so p contains only the gravity term, which the book does
+    not count.
     """
     U, Ud, E, L = carried
     sheet.equation = "7.3.18c"
@@ -201,7 +206,10 @@ def _doubled(v: Vector) -> Vector:
 
 
 def before(links: Sequence[Link], x: State, sheet: Sheet) -> list[Known]:
-    """Algorithm 5.7 with whole moments and forces, counted on another sheet; all of it is live."""
+    """Return the results of algorithm 5.7 as live numbers, with complete moments and forces.
+
+    Operations of algorithm 5.7 are counted on a separate sheet.
+    """
     other, body = Sheet(), augmented(links)
     m = motion(links, x, other, optimised=False)
     n = len(links)

@@ -1,6 +1,7 @@
-"""Where a program written as printed counts otherwise than the book, or there is none, and why.
+"""Differences between the printed counts and the programs that follow the printed equations.
 
-All other rows of tables 5.1, 5.2, 6.1, 7.1 and 7.2 are met as printed, in both columns.
+Each difference has a reason. For all other rows of tables 5.1, 5.2, 6.1, 7.1 and 7.2, the programs
+reproduce the printed counts in both columns. Rows without a program are listed, too.
 """
 
 from dataclasses import dataclass
@@ -10,7 +11,10 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Slip:
-    """Program less print, as polynomials in n: general twists, twists of 90 degrees; the reason."""
+    """Count of the program minus printed count, as polynomials in n, and the reason.
+
+    `general` is for general twists, and `right` for twists of 90 degrees.
+    """
 
     general: Pair
     right: Pair
@@ -19,14 +23,14 @@ class Slip:
 
 _NONE = ("0", "0")
 _BETWEEN = (
-    "the second link takes less with a twist of 0 than with one of 90 degrees, counted here; the "
-    "book has the mean of both, rounded up"
+    "the second link takes fewer operations with a twist of 0 than with 90 degrees, which is "
+    "counted here; the book prints the mean of both, rounded up"
 )
 _TURN = (
-    "by double angles a symmetric tensor takes 20 products and 19 sums to rotate, the book has "
-    "21, 18"
+    "with double angles, rotating a symmetric tensor takes 20 products and 19 sums; the book "
+    "prints 21 and 18"
 )
-_LAST = "the book has the last entry of the first joint as for a general twist"
+_LAST = "the book counts the last entry of the first joint as for a general twist"
 
 ROWS: dict[tuple[str, str], Slip] = {
     ("5.2", "5.3.45a"): Slip(_NONE, ("1", "-1"), _BETWEEN),
@@ -34,37 +38,35 @@ ROWS: dict[tuple[str, str], Slip] = {
     ("5.2", "5.3.45e"): Slip(
         ("0", "-2"),
         ("0", "-2"),
-        "the tensor of the first link has no third row, which saves the second link two sums more "
-        "than the book has",
+        "the third row of the first link's tensor is zero, which saves two more sums for the "
+        "second link than the book counts",
     ),
     ("5.2", "5.3.46a"): Slip(_NONE, ("0", "-11"), "11n-3 is a misprint of 11n-14"),
     ("6.1", "6.3.29a"): Slip(("0", "-4"), _NONE, "7n-10 is a misprint of 7n-14"),
     ("6.1", "6.3.29c"): Slip(
         ("-n+1", "n-5"),
         ("-3", "-2"),
-        f"{_TURN}; the last entry of the first link takes 17 and 23, the book has 18 and 26",
+        f"{_TURN}; the last entry of the first link takes 17 and 23, the book prints 18 and 26",
     ),
     ("6.1", "6.3.30b"): Slip(
         ("5n-5", "1.5n^2+0.5n-2"),
         ("6n-6", "1.5n^2+0.5n-2"),
-        "a pair takes 10 sums, as the same expression of (7.3.19d) has in print, where 7 are "
-        "printed; of the first joint the whole cross product is needed, where the book has 4 "
-        "products "
-        "and 3 sums in all",
+        "a pair of joints takes 10 sums, as printed for the same expression in (7.3.19d), but 7 "
+        "are printed here; the first joint needs the complete cross product, but the book counts "
+        "only 4 products and 3 sums in total",
     ),
     ("7.1", "7.3.18c"): Slip(
         ("-n+1", "n+6"),
         ("-9", "2"),
         f"{_TURN}; the last entry of the first link takes 18 and 15 (9 and 10 at right angles), "
-        "where the book has 18 and 8",
+        "the book prints 18 and 8",
     ),
     ("7.1", "7.3.18d"): Slip(
         ("-5n+7", "-4n+7"),
         ("-n-6", "-7n+3"),
-        "a tensor takes 28 products and 28 sums to rotate, with the double angles of (7.3.18c); "
-        "the book has 33 and 32, and does not say how; the first link takes 20 and 17, the book "
-        "has 18 "
-        "and 14",
+        "with the double angles of (7.3.18c), rotating a tensor takes 28 products and 28 sums; "
+        "the book prints 33 and 32 without a derivation; the first link takes 20 and 17, the book "
+        "prints 18 and 14",
     ),
     ("7.1", "7.3.18f"): Slip(
         ("0", "2n-2"), ("0", "2n-2"), "dU/dt x z is added to two components; the book omits this"
@@ -81,56 +83,59 @@ ROWS: dict[tuple[str, str], Slip] = {
     ("7.2", "7.3.19l"): Slip(
         ("0.5n^2-0.5n", "0.5n^2-0.5n"),
         ("0.5n^2-0.5n", "0.5n^2-0.5n"),
-        "an entry takes 3 + 2 + 2 products and as many sums, as (7.3.18n) has in print, where "
-        "6 and 6 are printed",
+        "an entry takes 3 + 2 + 2 products and as many sums, as printed for (7.3.18n), but 6 and 6 "
+        "are printed here",
     ),
 }
-"""Rows of the tables by equation."""
+"""Differences in the tables by equation, by table and equation."""
 
 METHODS: dict[str, dict[str, str]] = {
     "5.3": {
-        "Uicker, Kahn": "the book does not state what is formed once: with dW J formed again in "
-        "each "
-        "trace, as here, it is more than print; with dW J formed once 41926 and 32848, less",
-        "Waters": "the sums are as printed; the book has one product more for each link",
-        "Hollerbach, 4x4": "the sums are as printed, and so is what the ends save; the book has "
-        "20 products more for each link, and does not say which",
-        "Hollerbach, 3x3": "the sums are as printed; the book has 17 products more for each link "
-        "but the first, for which it has 10",
-        "Vukobratovic, Li, Kircanski": "for each three joints the book has 9 products and 7 sums, "
-        "where two symbols (4 and 3 each) and the two terms that they make take 10 and 8; print "
-        "does not say how, and contradicts itself (992 and 776); with twists of 90 degrees the "
-        "program takes 908 and 800",
-        "Luh, Walker, Paul": "the program is algorithm 5.3, which the book prints; the printed "
-        "count is for the "
-        "recursion of 1980, whose rotations, frames and centers are others, and is cited without "
-        "its equations",
-        "Featherstone": "the program is algorithm 5.4, carried by two screws: its products for "
-        "each link are as printed; the book has one sum less for each link, and does not say "
-        "which zeros of the first link it keeps",
-        "algorithm 5.6": "the book omits the three products of gravity that table 5.1 counts, "
-        "and has one sum more",
-        "the same, optimised": "table 5.2",
+        "Uicker, Kahn": "the book does not state which terms are computed only once: if dW J is "
+        "computed again in each trace, as here, the count is larger than printed; if dW J is "
+        "computed once, the count is 41926 and 32848, which is smaller",
+        "Waters": "the sums are as printed; the book counts one more product for each link",
+        "Hollerbach, 4x4": "the sums and the savings at the ends are as printed; the book counts "
+        "20 more products for each link, and does not state which",
+        "Hollerbach, 3x3": "the sums are as printed; the book counts 10 more products for the "
+        "first link and 17 more for each other link",
+        "Vukobratovic, Li, Kircanski": "for each triple of joints the book counts 9 products and "
+        "7 sums, but two symbols (4 and 3 each) and the two terms formed from them take 10 and 8; "
+        "the book gives no derivation, and contradicts itself (992 and 776); with twists of 90 "
+        "degrees the program takes 908 and 800",
+        "Luh, Walker, Paul": "the program is algorithm 5.3 of the book; the printed count is for "
+        "the recursion of 1980, which has other rotations, frames and centers, and is cited "
+        "without its equations",
+        "Featherstone": "the program is algorithm 5.4, with transforms as two screws; the products "
+        "for each link are as printed; the book counts one sum less for each link, and does not "
+        "state which zeros of the first link it uses",
+        "algorithm 5.6": "the book omits the three products with gravity that table 5.1 includes, "
+        "and counts one more sum",
+        "the same, optimised": "see table 5.2",
     },
     "6.2": {
-        "Walker, Orin": "a pair takes 22 products, where 24 are printed, and the printed 14 sums; "
-        "a step of the composite body takes 58 and 63, the book has 68 and 74",
-        "Angeles, Ma": "n^3 is of 6 products for each three joints, as in print; N is a triangular "
-        "root, and twists go from one center of mass to the next",
-        "Featherstone": "the sums are as printed; an inertia takes 34 products by two screws, "
-        "the book has 41",
-        "algorithm 6.2": "table 6.1",
+        "Walker, Orin": "a pair of joints takes 22 products, but 24 are printed; its 14 sums are "
+        "as printed; a step to the next composite body takes 58 and 63, the book prints 68 and 74",
+        "Angeles, Ma": "the term n^3 is due to 6 products for each triple of joints, as in the "
+        "book; N is a triangular root, and twists are transformed from one center of mass to the "
+        "next",
+        "Featherstone": "the sums are as printed; transforming an inertia by two screws takes 34 "
+        "products, the book prints 41",
+        "algorithm 6.2": "see table 6.1",
     },
     "6.3": {
-        "Walker, Orin": "the bias is by algorithm 5.7; the book has 800 and 595 for it",
-        "Featherstone, composite bodies": "the bias is by algorithm 5.7; print is 505 of table "
-        "6.2, 712 of section 5.2 and 86, but has six sums less than these",
-        "Angeles, Ma": "the bias is by algorithm 5.7; print is 746, 521 and 86, but has 36 sums "
-        "more than these",
-        "algorithms 6.2 and 5.7": "tables 6.1 and 5.2; the linear system takes the printed 86, 65",
+        "Walker, Orin": "the bias forces are from algorithm 5.7; the book counts 800 and 595 for "
+        "them",
+        "Featherstone, composite bodies": "the bias forces are from algorithm 5.7; the printed "
+        "products are 505 (table 6.2) + 712 (section 5.2) + 86, but the printed sums are six less "
+        "than those of these three parts",
+        "Angeles, Ma": "the bias forces are from algorithm 5.7; the printed products are "
+        "746 + 521 + 86, but the printed sums are 36 more than those of these three parts",
+        "algorithms 6.2 and 5.7": "see tables 6.1 and 5.2; the linear system takes 86 and 65, as "
+        "printed",
     },
 }
-"""Rows of the tables by method, by table and author."""
+"""Differences in the tables by method, by table and author."""
 
 _CITED = "the book cites the formula, but not the equations"
 _FIGURES = "the book cites numbers for six joints, without a formula or equations"
@@ -141,4 +146,4 @@ ALONE: dict[str, dict[str, str]] = {
     "5.3": dict.fromkeys(("Craig", "Khosla, Neuman", "Li", "Khalil", "Angeles, Ma, Rojas"), _CITED),
     "6.3": dict.fromkeys(_SIX, _FIGURES),
 }
-"""Rows without a program as printed, and why there is none, by table and author."""
+"""Rows without a program, and the reason, by table and author."""

@@ -1,7 +1,7 @@
-"""Algorithms 5.3 and 5.4 as the book writes them: Newton and Euler by vectors, of 3 and 6 entries.
+"""Algorithms 5.3 and 5.4 as printed: Newton-Euler recursions with vectors of 3 and 6 entries.
 
-Links are numbered from 0, as in `newton_euler`, and joints turn. As in table 5.1, the first link is
-apart, and the second takes its vectors as whole ones.
+Links are numbered from 0, as in `newton_euler`, and all joints are revolute. As in table 5.1, the
+first link is treated separately, and zeros of its vectors are not used for the second link.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ from building.published.printed.counting import (
 from building.published.printed.newton_euler import G, State
 
 Pair = tuple[Vector, Vector]
-"""Angular and linear part of a motion; moment about the origin and force."""
+"""Angular and linear part of a motion, or moment about the origin and force."""
 
 
 def algorithm_5_3(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
-    """Eq 5.2.21 to 5.2.24: forces of centres of mass, moments about origins."""
+    """Return joint torques by Eq 5.2.21 to 5.2.24, with moments about the origins."""
     last, tau = len(links) - 1, []
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     forces: list[tuple[Vector, Vector]] = []
@@ -67,7 +67,10 @@ def algorithm_5_3(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]
 
 
 def algorithm_5_4(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
-    """Eq 5.2.25 to 5.2.30: spatial vectors, carried by a screw along x and one along z."""
+    """Return joint torques by Eq 5.2.25 to 5.2.30, with spatial vectors.
+
+    Each transform is a screw along x followed by a screw along z.
+    """
     last, tau = len(links) - 1, []
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     forces: list[Pair] = []
@@ -93,17 +96,17 @@ def algorithm_5_4(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]
 
 
 def _crossed(u: Vector, v: Vector, qd: Number) -> Vector:
-    """u + v x z qd."""
+    """Return u + v x z qd."""
     return u[0] + times(v[1], qd), u[1] - times(v[0], qd), u[2]
 
 
 def _full(sheet: Sheet, m: Pair) -> Pair:
-    """The same with every entry live: zeros of the first link are not left out in the second."""
+    """Return a pair with live entries, so that its zeros are not used for the second link."""
     return live(sheet, m[0]), live(sheet, m[1])
 
 
 def _inertia(link: Link, m: Pair) -> Pair:
-    """I^ m: inertia about the origin, first moment and mass, known in advance."""
+    """Return I^ m, where inertia about the origin, first moment and mass are known in advance."""
     h = tuple(link.m * r for r in link.r)
     square = sum(r * r for r in link.r)
     about: Tensor = tensor(
@@ -118,9 +121,10 @@ def _inertia(link: Link, m: Pair) -> Pair:
 
 
 def _screw(u: Pair, k: int, length: float, c: Number, s: Number) -> Pair:
-    """A motion or a force in axes turned about axis k by minus an angle and moved along it.
+    """Transform a motion or a force by a screw: a translation along axis k and a rotation about it.
 
-    Of a motion the linear part, and of a force the moment, gains length times the other one.
+    The translation changes the second part of the pair: the linear part of a motion, or the moment
+    of a force.
     """
     i, j = (k + 1) % 3, (k + 2) % 3
     first, second = list(u[0]), list(u[1])
@@ -132,12 +136,12 @@ def _screw(u: Pair, k: int, length: float, c: Number, s: Number) -> Pair:
 
 
 def _back(link: Link, turn: Turn, m: Pair) -> Pair:
-    """A motion in the axes and about the origin of the next link."""
+    """Return a motion in the axes and about the origin of the next link."""
     return _screw(_screw(m, 0, link.a, turn.ca, turn.sa), 2, link.d, turn.c, turn.s)
 
 
 def _out(link: Link, turn: Turn, f: Pair) -> Pair:
-    """A moment and a force in the axes and about the origin of the link before."""
+    """Return a moment and a force in the axes and about the origin of the previous link."""
     force, moment = f[1], f[0]
     for k, length, c, sine in ((2, -link.d, turn.c, -turn.s), (0, -link.a, turn.ca, -turn.sa)):
         force, moment = _screw((force, moment), k, length, c, sine)
