@@ -118,8 +118,9 @@ def export(
     "resolved_rate" is the step of `chasles.control.resolved_rate` for the twist of `frame`, or for
     `tasks`, with `damping`, `singular` and `passes`. "time_step" is one step of size `dt` with the
     integrator "time-stepping", with `contacts`, `limits` and `control` as in `rollout`. With
-    ctrl=True, it takes actuator controls instead of joint torques. For robots with loops, `q` is a
-    closed configuration, which determines the choice of independent coordinates.
+    ctrl=True, it takes actuator controls instead of joint torques. For robots with loops, the
+    option `q` is a configuration in which the loops are closed; it determines the choice of
+    independent coordinates.
 
     If the robot's name is reserved in C, C++, CMake or a system header, the prefix is "robot_"
     followed by the name. A long name is shortened and ends in a hash. A comment in the header notes

@@ -125,7 +125,7 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = ()) -> None:
-    """Raise an error if a file may not be written.
+    """Raise an error if writing to a file is not allowed.
 
     An existing file may be replaced only if `overwrite` is True. An input file is never replaced.
     """

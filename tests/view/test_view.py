@@ -221,9 +221,9 @@ def test_missing_meshes_are_one_note_a_package() -> None:
     )
     _, notes = solids(chasles.Robot(replace(robot.model.source, shapes=tuple(shapes))).model, 1.0)
     assert notes == [
-        "2 meshes are not found, or of unknown type: package://hand/a.stl, package://hand/b.stl; "
+        "2 meshes are missing or of unknown type: package://hand/a.stl, package://hand/b.stl; "
         "add the folder that contains hand to ROS_PACKAGE_PATH",
-        "a mesh is not found, or of unknown type: c.stl",
+        "a mesh is missing or of unknown type: c.stl",
     ]
 
 

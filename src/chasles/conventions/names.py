@@ -60,7 +60,7 @@ def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
 def position_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """Return q from a mapping of joint names to positions, like `robot.state`.
+    """Return q from a mapping of joint names to positions, as `robot.state` does.
 
     Parameters
     ----------

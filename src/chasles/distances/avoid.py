@@ -29,7 +29,7 @@ Shapes are split until the spheres extend at most `FINE` (m) beyond the obstacle
 """
 
 POSTURES = 256
-"""Number of random configurations used to find pairs of links that always overlap."""
+"""Number of random configurations used to find pairs of links that are always too close."""
 
 
 class Posing(Machine, Protocol):
@@ -100,7 +100,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # any link: the clearance does not depend on it
+    frame = robot.model.source.links[0].name  # arbitrary: clearance concerns all links
     before = given.get(frame)
     if before is None:
         others = []
@@ -118,7 +118,9 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "`avoid` supports only spheres, capsules, planes, and boxes paired with spheres"
+        problem = (
+            "`avoid` supports only spheres, capsules and planes, and boxes in pairs with spheres"
+        )
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
@@ -135,8 +137,8 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
     """Return the shapes of all obstacles, and the centers and radii (..., 4) given as arrays.
 
-    A sphere that is given as an array can have a different center and radius in each problem. Its
-    shape is a placeholder.
+    A sphere that is given as an array can have a different center and radius in each problem. The
+    shape returned for such a sphere is a placeholder.
     """
     if obstacles is None:
         return None, {}
@@ -156,13 +158,13 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
     array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
     good = array.shape[-1:] == (4,) and np.isfinite(array).all()
     if not good or not (array[..., 3] > 0.0).all():
-        problem = f"obstacle {name!r} must be an array (..., 4): finite centers and positive radii"
+        problem = f"obstacle {name!r} must have shape (..., 4): finite centers and positive radii"
         raise InputError("E-DIST-053", problem, part=PART)
     return array
 
 
 def _round(element: Element) -> list[Any]:
-    """Return a list with the shape or, if its kind is not supported, with enclosing spheres."""
+    """Return a list of the shape itself or, if its kind is unsupported, of enclosing spheres."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))
@@ -183,7 +185,8 @@ def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[i
         if never:
             some = ", ".join(" and ".join(scene.pairs[p]) for p in never[:4])
             text = (
-                f"the shapes of {len(never)} pairs of links always overlap; these pairs are ignored"
+                f"{len(never)} pairs of links are closer than the margin in all sampled "
+                "configurations and are ignored"
             )
             warnings.warn(f"avoid: {text}: {some}", stacklevel=5)
         for p in never:

@@ -181,7 +181,7 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """Return a sphere or a capsule around a cell, whichever has the smallest volume.
+    """Return the sphere or capsule around a cell that has the smallest volume.
 
     The candidates are a sphere and, along each principal axis of the cell, a capsule with an
     approximately minimal radius.

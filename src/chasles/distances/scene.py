@@ -230,7 +230,7 @@ class Scene:
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
         """Return the index pairs of shapes whose bit masks allow collisions.
 
-        If no masks allow collisions, return all pairs, so that a distance can still be computed.
+        If the masks exclude all pairs, return all of them, so that distances can be computed.
         """
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
@@ -286,8 +286,8 @@ class Scene:
         q : ndarray, shape (..., nq)
             Configurations. For a CuPy array, the computation runs on its GPU.
         threads : int or None
-            Number of threads; None uses all cores for large batches. Coal uses as many processes,
-            or a single process if `threads` is None.
+            Number of threads; None uses all cores for large batches. For the Coal library, this is
+            the number of processes, and None uses a single process.
         points : bool
             If True, also compute the nearest points and normals.
 

@@ -28,7 +28,7 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
     Each group has one node per limb, ordered by lane. An argument of a group is either one node
     shared by all limbs, or another group. `order` contains all nodes, each after its arguments.
-    `seats` maps each input to its `Seat`, its position in a limb.
+    `seats` maps each input to its position in a limb (`Seat`).
     """
     if not seats:
         return []

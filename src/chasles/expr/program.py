@@ -144,11 +144,12 @@ class Program(Interface):
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """Names of inputs and outputs that are stored as SIMD vectors, with one state per lane.
 
-    Programs that are run in turn by an iterative solver (`llvm.iterated`) share these arrays.
+    The programs that an iterative solver runs one after another (`llvm.iterated`) share these
+    arrays.
     """
 
     batched: bool = field(default=False, compare=False, repr=False)
-    """True to run a single state as a batch of one: slower, but compiles in half the time."""
+    """True to run a single state as a batch of one, which is slower but halves the compile time."""
 
     def limb(self, array: int, index: int) -> int:
         """Return the limb to which an array entry belongs, or -1 if there is none.

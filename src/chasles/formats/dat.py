@@ -206,7 +206,7 @@ class _Source:
 
 
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
-    """Write a serial robot to a .dat file; reading the file gives a robot with the same motion.
+    """Write a serial robot to a .dat file; a robot read from the file moves in the same way.
 
     The frame `gripper` on the last link becomes the last Denavit-Hartenberg frame; if `gripper` is
     empty, the link frame is used. Names, limits and the inertia of the base are omitted, because

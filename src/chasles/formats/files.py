@@ -109,7 +109,7 @@ def a_path(path: str | os.PathLike[str], part: str) -> str:
 def is_name(path: str | os.PathLike[str]) -> bool:
     """Return True if a path is not a file but may be the name of a robot, such as "arm_v1.2".
 
-    A directory with this name, such as an output folder, does not hide the robot.
+    The result is also True if a directory has this name, such as the output folder of a command.
     """
     text = os.fsdecode(path)
     file = Path(text)
@@ -335,7 +335,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the maximum numbers of significant digits and decimal places of numbers in files."""
+    """Return the maximum precision of numbers in files: significant digits and decimal places."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):

@@ -37,9 +37,10 @@ class _Unread(Exception):
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
     """Add the sensors in the given XML elements to a description.
 
-    `owners` are pairs of a link or joint name and the XML element that contains its sensors. A
-    sensor `imu` becomes three sensors: `imu.orientation`, `imu.angular_velocity` and
-    `imu.linear_acceleration`. The rays of a sensor `scan` become `scan[0]`, `scan[1]`, ...
+    `owners` contains pairs: the name of a link or joint, and the XML element with its sensors. An
+    IMU named `imu` becomes three sensors: `imu.orientation`, `imu.angular_velocity` and
+    `imu.linear_acceleration`. The rays of a ray sensor named `scan` become the sensors `scan[0]`,
+    `scan[1]`, ...
     """
     links, found, notes, taken = {x.name for x in made.links}, list[SensorData](), [], set[str]()
     joints = {joint.name: joint for joint in (*made.joints, *made.loops)}

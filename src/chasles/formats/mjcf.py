@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     gravity compensation, fluid and keyframes are read as MuJoCo defines them. Inactive equalities
     and contacts are ignored with a note, and unsupported parts with a warning.
 
-    `snap` has no effect, because MuJoCo reads the angles. If `floating` is True, attach the only
+    `snap` has no effect, because MuJoCo converts the angles. If `floating` is True, attach the only
     body in worldbody to the world by a free joint named root_joint; the body must not have other
     joints.
     """

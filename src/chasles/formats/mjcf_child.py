@@ -226,7 +226,7 @@ def word(member: Any) -> str:
 
 
 def unused(model: Any) -> dict[str, int]:
-    """Count features that are ignored by default: motion of mocap bodies, contacts of shapes."""
+    """Count features that are ignored by default: mocap bodies, and shapes with contacts."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     return {
         "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),

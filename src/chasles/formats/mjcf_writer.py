@@ -51,7 +51,7 @@ _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
     "collision": {"group": "3"},
 }
-"""MJCF attributes of shapes, by role. MuJoCo's viewer shows groups 0 to 2 by default."""
+"""MJCF attributes of visual and collision shapes. MuJoCo's viewer shows groups 0 to 2."""
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
@@ -61,14 +61,14 @@ _MOST_FACES = 200_000
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism at full precision; return notes on omitted parts.
 
-    Reading the file gives the same motion, with coordinates in MuJoCo's order. Screw joints, and
-    joints with several degrees of freedom, are written as joints in series (`model.graph`). Joints
-    that are connected by massless links are written as several joints of one body. Frames are
-    written as sites. Loops with spherical joints, revolute joints and welds are written as
-    equalities between sites. Mimic joints and polynomial couplings are written as equalities
-    between joints, and gears as equalities between fixed tendons. Rotors are written as fixed
-    tendons with armature. Other joints and couplings, and inertias that MuJoCo does not accept,
-    raise an error.
+    A robot read from the file moves in the same way, with coordinates in MuJoCo's order. Screw
+    joints, and joints with several degrees of freedom, are written as joints in series
+    (`model.graph`). Joints that are connected by massless links are written as several joints of
+    one body. Frames are written as sites. Loops with spherical joints, revolute joints and welds
+    are written as equalities between sites. Mimic joints and polynomial couplings are written as
+    equalities between joints, and gears as equalities between fixed tendons. Rotors are written as
+    fixed tendons with armature. Other joints and couplings, and inertias that MuJoCo does not
+    accept, raise an error.
     """
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
@@ -83,7 +83,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     add_tendons(root, source, bodies)
     notes += add_actuators(root, source)
     if description.fluid is not None:
-        notes.append("MuJoCo derives the boxes of links in a fluid from their principal axes")
+        notes.append("fluid boxes are not written; MuJoCo computes them from the inertias")
     notes += add_keyframes(root, source, writer.written)
     notes += add_sensors(root, replace(source, sensors=description.sensors), bodies, writer.written)
     notes += _add_shapes(root, bodies, description.shapes, os.fsdecode(path))

@@ -3,11 +3,11 @@
 A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J, the columns J.q,
 J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
 also be the folder or the .npz file that `chasles simulate` writes. Any other file has the layout of
-Legnani et al. (1996), part II, fig. 6: q, qd, qdd of every joint in turn, with one line per joint
-or one line per sample. The first line may contain the time step, as in SPACELIB's program (the
-printed listing declares the time step, but does not read it). Forces have the columns fx, fy, fz,
-cx, cy, cz. A .csv file names these columns; any other file contains them in this order. Comments
-begin with #.
+Legnani et al. (1996), part II, fig. 6: q, qd and qdd for each joint, with one line per joint or one
+line per sample. The first line may contain the time step, as in SPACELIB's program (the printed
+listing declares the time step, but does not read it). Forces have the columns fx, fy, fz, cx, cy,
+cz. A .csv file names these columns; any other file contains them in this order. Comments begin
+with #.
 """
 
 import csv
@@ -407,7 +407,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # reported if each word by itself is a number
+        other = ("a number", line.text)  # for a line that is invalid although each word is a number
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

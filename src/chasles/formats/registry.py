@@ -127,7 +127,7 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
 
 
 def _nearby(name: str) -> list[str]:
-    """Return robot files with names similar to `name` in the same folder."""
+    """Return robot files with similar names in the folder of the path `name`."""
     path = Path(name)
     try:
         with os.scandir(path.parent) as entries:

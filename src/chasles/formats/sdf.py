@@ -106,7 +106,7 @@ def _link(node: Node, file: str) -> LinkData:
     """Read a link; the default mass is 1 kg, with moments of inertia of 1 kg m2."""
     part = node.part
     if not truth(part, "gravity", True):
-        part.note("gravity is turned off for it in the file, but acts on it in chasles")
+        part.note("gravity is disabled for this link in the file, but acts on it in chasles")
     if truth(part, "kinematic", False):
         part.note("it is kinematic in the file, but moves under forces in chasles")
     if any(child.tag in DEFORMABLE for child in part.element):

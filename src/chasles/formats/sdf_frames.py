@@ -2,7 +2,7 @@
 
 Every link, joint, model and `<frame>` has a frame (sdformat.org, "Pose frame semantics"). The pose
 of a frame is relative to another frame, and the frame moves with the link to which it is attached.
-Joints refer to links and axis directions by frame names.
+A joint specifies its links, and the frames of its axis directions, by frame name.
 """
 
 import math

@@ -39,7 +39,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism at full precision; reading the file gives the same motion.
+    """Write a mechanism at full precision; a robot read from the file moves in the same way.
 
     Loops are written as joints between links that are already connected; they must be closed when
     all coordinates are zero. Free joints are not written, because unconnected links float in SDF.

@@ -123,7 +123,7 @@ def _distinct(element: Part, first: dict[str, str]) -> Part:
 
 
 def refusals(robot: Part) -> Iterator[ModelError]:
-    """Yield the first error in each link and joint, whereas `read` stops at the first error."""
+    """Yield the first error of each link and joint; `read` stops at the first error of the file."""
     for tag, reader in (("link", _link), ("joint", _joint)):
         first: dict[str, str] = {}
         for element in robot.all(tag):
@@ -148,7 +148,7 @@ def _link(link: Part) -> LinkData:
 
 
 def inertial(part: Part) -> Inertial:
-    """Read an `<inertial>`. Missing moments are zero; without a mass, all values are zero."""
+    """Read an `<inertial>`. Missing moments are zero. Without `<mass>`, all values are zero."""
     mass, tensor, pose = part.find("mass"), part.find("inertia"), origin(part)
     if mass is None or "value" not in mass.element.attrib:
         part.note("<inertial> has no mass, so the link has no inertia; add <mass value=.../>")
@@ -276,9 +276,9 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a robot that has no loops; reading the file gives the same motion and coordinates.
+    """Write a robot that has no loops, at full precision.
 
-    Numbers are written at full precision.
+    A robot read from the file moves in the same way and has the same coordinates.
 
     Screw joints, and joints with several degrees of freedom, are written as joints in series
     (`model.graph`). Frames are written as links that are attached by fixed joints. If joints are

@@ -40,11 +40,11 @@ def _check_names(what: str, parts: Iterable[Any]) -> None:
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Raise an error for NaN, values above `LARGEST`, or a massless link with a first moment."""
+    """Raise an error for NaN, values above `LARGEST`, or a first moment of a massless link."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
-        problem = f"link {link.name!r} has a first moment of mass but no mass"
+        problem = f"link {link.name!r} has a first moment of mass, but its mass is zero"
         raise ModelError("E-FILE-041", problem, "give the link a mass")
     if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # True for NaN as well
         problem = (

@@ -123,7 +123,7 @@ class Part:
 
     @property
     def where(self) -> str:
-        """Location of the element as "file:line", in the xacro file if it was expanded from one."""
+        """Location as "file:line", in the xacro file if the document was expanded from one."""
         return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
 
     @property
@@ -247,7 +247,10 @@ class Part:
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return the cosine and sine of an angle; `snap` makes rounded multiples of pi/2 exact."""
+        """Return the cosine and sine of an angle.
+
+        If `source.snap` is True, a rounded multiple of pi/2 is replaced by the exact multiple.
+        """
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 

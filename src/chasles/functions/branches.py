@@ -174,7 +174,7 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
     For an arm with seven joints, a closed form requires the arm angle or the position of one joint.
     `given` is the index of this joint. If `given` is None, the closed form for the arm angle comes
     first, followed by those for a given position of the last joint, the first joint and the others.
-    Programs for the last and first joints are shorter.
+    Programs are shorter if the position of the last or first joint is given.
     """
     n = len(chain.joints)
     if n == 7 and given is None and _bends(chain.joints):

@@ -1,4 +1,4 @@
-"""Inverse-kinematics target that prevents collisions between round shapes and with obstacles.
+"""Inverse-kinematics target that keeps spheres and capsules away from each other and obstacles.
 
 The target has one error: the square root of the sum of all squared overlaps. An overlap is the
 required distance minus the actual distance, if positive. The gradient is computed like joint
@@ -30,7 +30,7 @@ from chasles.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Clearance(Target):
-    """Inverse-kinematics target: pairs of shapes are at least `margin` (m) apart.
+    """Inverse-kinematics target that keeps pairs of shapes at least `margin` (m) apart.
 
     `rounds`, `kinds` and `pairs` are defined in `functions.rounds.Rounds`. `given` contains the
     parameters (..., n) of all obstacles. Solver steps aim at a distance of `margin` plus

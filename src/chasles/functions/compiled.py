@@ -130,12 +130,12 @@ class Compiled:
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """Return the cache key of this function for any backend and data type.
+        """Return the cache key of this function for a given backend and data type.
 
         Parameters
         ----------
         recipe : Recipe
-            Specification of this function, with any backend and data type.
+            Specification of this function, with the given backend and data type.
 
         Returns
         -------
@@ -337,8 +337,8 @@ class Compiled:
         -------
         function : Compiled
             Function of the same inputs, followed by a tangent vector for each input in `wrt`.
-            Tangent vectors have the shape of their input (nq entries for q), like the results of
-            `pullback`.
+            Each tangent vector has the same shape as its input (nq entries for q), like the results
+            of `pullback`.
 
         Examples
         --------

@@ -28,8 +28,9 @@ from chasles.model import Model
 class Differential:
     """Forward-mode (pushforward) or reverse-mode (pullback) derivative with respect to `wrt`.
 
-    Tangent vectors and covectors have the shapes of the arrays that they belong to. For q, they
-    have nq entries instead of nv, because array libraries do not support tangent spaces.
+    A tangent vector or covector has the shape of the array to which it belongs. Tangent vectors and
+    covectors of q have nq entries instead of nv, because array libraries do not support tangent
+    spaces.
     """
 
     kind: Literal["pushforward", "pullback"]
@@ -109,7 +110,7 @@ def _along_steps(
 ) -> tuple[Program, list[str]]:
     """Replace positions q in `wrt` by integrate(q, q_step).
 
-    Return the new program and the names of the inputs for differentiation.
+    Return the new program, and the names of the inputs with respect to which to differentiate it.
     """
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(program.variables(arena))

@@ -159,7 +159,7 @@ class Automatic:
         Returns
         -------
         report : Report
-            Timings, which print as a table.
+            Timings; printing the report shows a table.
         """
         if dtype not in ("float64", "float32"):
             raise InputError("E-GPU-020", f"`dtype` must be 'float64' or 'float32', not {dtype!r}")

@@ -192,7 +192,7 @@ def numbers(what: str, value: Any, size: int) -> np.ndarray:
     """Return a float array with `size` entries along the last axis; float32 arrays stay float32."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
-        problem = f"{what} must have {size} entries along its last axis, not shape {array.shape}"
+        problem = f"{what} must have {size} entries along its last axis; its shape is {array.shape}"
         raise InputError("E-CALL-056", problem)
     return array
 

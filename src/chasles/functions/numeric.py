@@ -278,8 +278,9 @@ class States(NamedTuple):
 def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
     """Return random states whose inertia forces are comparable to the weights of the bodies.
 
-    Lengths are in units of the robot size, and times in units of sqrt(size / gravity), or seconds
-    without gravity. In these units, the states are the same for robots that differ only in size.
+    Lengths are in units of the robot size, and times in units of sqrt(size / gravity), or in
+    seconds if gravity is zero. In these units, the states are the same for robots that differ only
+    in size.
     """
     length, weight = size(model), np.linalg.norm(list(model.gravity_vector))
     time = np.sqrt(length / weight) if weight else 1.0
@@ -292,9 +293,9 @@ def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
 def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> BaseParameters:
     """Return base parameters from regressors (count, nv, k) by pivoted QR (Gautier 1991).
 
-    Torques and forces are scaled to a common unit (work). Columns are normalized before they are
-    compared. A column counts as zero if its norm is at most `tolerance` times the largest norm,
-    with lengths in units of the robot size.
+    Joint forces are multiplied by the robot size, so that they have the same unit as joint torques.
+    Columns are normalized before they are compared. A column counts as zero if its norm is at most
+    `tolerance` times the largest norm, with lengths in units of the robot size.
     """
     length = size(model)
     count, nv, k = regressors.shape

@@ -48,7 +48,7 @@ class Derivative:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to compute a function: a method, and model transformations (passes) before it."""
+    """One way to compute a function: model transformations (passes), followed by a method."""
 
     method: Method
     passes: tuple[str, ...]
@@ -203,7 +203,7 @@ def _methods(
     known, order, loaded = METHODS[function], given.get("order", 1), bool(given.get("wrenches"))
     offered = tuple(m for m in known if method != "fastest" or not m.by_name)
     if model.source.massless and function not in KINEMATICS:
-        problem = f"robot {model.name!r} has no masses, but this function requires them"
+        problem = f"the masses of robot {model.name!r} are unknown, but this function requires them"
         raise ModelError(
             "E-CALL-065",
             problem,

@@ -150,7 +150,7 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel that returns target parameters with zero error at q; zeros if not unique."""
+        """Kernel for the target parameters that q meets exactly; zeros if they are not unique."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -218,7 +218,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """Return a program for one step toward a preferred posture, with the targets satisfied.
+        """Return a program for one step toward a preferred posture; the targets stay satisfied.
 
         Among all steps that still meet the targets, the program takes the one nearest to the direct
         step toward the posture. To measure this distance, the squared difference of each coordinate

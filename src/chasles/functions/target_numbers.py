@@ -103,7 +103,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
 
 
 def _are_poses(T: np.ndarray) -> bool:
-    """Return True if 4x4 arrays are pose matrices, and False if they may be four quaternions."""
+    """Return True if 4x4 arrays are pose matrices, or False if the rows may be quaternions."""
     last = T[..., 3, :] == (0.0, 0.0, 0.0, 1.0)
     return bool(T.size and last.all() and max(e.max() for e in _slips(T[..., :3, :3])) <= _SLIP)
 

@@ -195,7 +195,7 @@ class Target:
         return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the target parameters with zero error at a posture, or [] if they are not unique.
+        """Return the target parameters that a posture meets exactly, or [] if they are not unique.
 
         Parameters
         ----------

@@ -258,8 +258,8 @@ def split(
 ) -> tuple[dict[str, Any], Model]:
     """Split flat arrays into the arguments of an algorithm.
 
-    Also return the model with the tendon gear ratios and joint loads at q and qd. These come from
-    `described`, the model before `prepare` changes it (see `trace`).
+    Also return the model with the tendon gear ratios and joint loads at q and qd. The ratios and
+    loads are computed from `described`, the model before `prepare` changes it (see `trace`).
     """
     values: dict[str, Any] = {}
     model = replace(model, rotors=described.rotors)

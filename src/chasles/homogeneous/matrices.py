@@ -233,7 +233,7 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
         if error > TOLERANCE * scale:
             raise InputError(
                 "E-MATH-012",
-                f"{name} is not {form}: some entries are off by {error:.1e}",
+                f"{name} is not {form}: its entries deviate by up to {error:.1e}",
                 "correct the entries of the matrix",
             )
 
@@ -548,7 +548,7 @@ _PARTED = (Velocity, Screw, Acceleration, Momentum, Action, Block)
 def angular_part(X: Dense) -> np.ndarray:
     """Return the angular part of a matrix, such as w for a velocity W.
 
-    Mitra calls this function m4v3.
+    This function is called m4v3 in Mitra's paper (docs/mitra.md).
 
     Parameters
     ----------
@@ -598,7 +598,7 @@ def linear_part(X: Dense) -> np.ndarray:
 def six_numbers(X: Dense) -> np.ndarray:
     """Return the angular part of a matrix, followed by the linear part.
 
-    Mitra calls this function m4v6.
+    This function is called m4v6 in Mitra's paper (docs/mitra.md).
 
     Parameters
     ----------
@@ -623,7 +623,7 @@ def six_numbers(X: Dense) -> np.ndarray:
 def velocity_from_six(x: Array) -> Velocity:
     """Return the velocity matrix W from (wx, wy, wz, vx, vy, vz).
 
-    Mitra calls this function v6m4.
+    This function is called v6m4 in Mitra's paper (docs/mitra.md).
 
     Parameters
     ----------
@@ -653,7 +653,7 @@ def velocity_from_six(x: Array) -> Velocity:
 def three_numbers(P: Array) -> np.ndarray:
     """Return (x, y, z) for a point (x, y, z, 1) or a direction (x, y, z, 0).
 
-    Mitra calls this function v4v3.
+    This function is called v4v3 in Mitra's paper (docs/mitra.md).
 
     Parameters
     ----------

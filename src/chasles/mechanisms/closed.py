@@ -31,7 +31,10 @@ class Closed(Constrained):
     # Hybrid dynamics ----------------------------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
-        """Return a function for torques at the `known` joints and accelerations of the others."""
+        """Return a function for hybrid dynamics with given accelerations of the `known` joints.
+
+        The function computes the torques of these joints and the accelerations of the others.
+        """
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]

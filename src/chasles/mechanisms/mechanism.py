@@ -160,7 +160,7 @@ class Mechanism(Named):
 
     @property
     def closing(self) -> Loops:
-        """Loops at the mechanism's time, with methods that close and check configurations."""
+        """Loops at the mechanism's time, with methods that close and check the loops."""
         return self.loops
 
     @cached_property

@@ -258,7 +258,7 @@ def _reserved(link: str) -> bool:
 
 
 def _angle(x: float) -> float:
-    """Return an angle, with a value near a multiple of pi/2 made exact; -pi becomes pi."""
+    """Round an angle that is near a multiple of pi/2 to that multiple; -pi becomes pi."""
     quarters = round(x / (math.pi / 2.0))
     if abs(x - quarters * (math.pi / 2.0)) < _EXACT:
         return (2 if quarters == -2 else quarters) * (math.pi / 2.0)

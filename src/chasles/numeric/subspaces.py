@@ -13,7 +13,7 @@ import numpy as np
 from chasles.errors import InputError
 
 RANK = 1e-10
-"""Relative tolerance for singular values: smaller ones are treated as zero."""
+"""Relative tolerance below which singular values are treated as zero."""
 
 
 def span(S: Any) -> np.ndarray:
@@ -149,7 +149,7 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def active_subspace(S: Any, forces: Any) -> np.ndarray:
-    """Return a basis T_a of the actuator forces with T_a' S = 1 (Featherstone 2008, Eq 3.33).
+    """Return a basis T_a of the actuator forces, scaled so that T_a' S is the identity matrix.
 
     Parameters
     ----------
@@ -170,9 +170,9 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
 
     Notes
     -----
-    An example is the force that a pinion exerts at the rim of a gear. This force has the same
-    effect on the motion as a torque about the gear axis, but loads the bearings differently
-    (Featherstone 2008, example 3.2).
+    See Featherstone (2008), Eq 3.33. An example is the force that a pinion exerts at the rim of a
+    gear. This force has the same effect on the motion as a torque about the gear axis, but loads
+    the bearings differently (example 3.2).
 
     Examples
     --------
@@ -250,10 +250,10 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Solve for the acceleration of a constrained body with multipliers.
+    """Solve for the acceleration of a constrained body, using Lagrange multipliers.
 
-    The constraint force is T lam, where lam contains the Lagrange multipliers (Featherstone 2008,
-    Eq 3.55 to 3.58).
+    The constraint force is T lam, where lam contains the multipliers (Featherstone 2008, Eq 3.55 to
+    3.58).
 
     Parameters
     ----------
@@ -342,9 +342,9 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     *subsystems : pair of array_like
-        H (..., n, n) and C (..., n) in each subsystem's equation of motion H qdd + C = tau.
-        For a free rigid body, H is the spatial inertia (6, 6), and C is the bias force (6,). Batch
-        shapes broadcast.
+        For each subsystem, the pair (H, C) in the equation of motion H qdd + C = tau. H has shape
+        (..., n, n), and C has shape (..., n). For a free rigid body, H is the spatial inertia
+        (6, 6), and C is the bias force (6,). Batch shapes broadcast.
 
     Returns
     -------
@@ -374,7 +374,7 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     for k, (H, C) in enumerate(pairs):
         if H.ndim < 2 or C.ndim < 1 or H.shape[-2:] != (C.shape[-1],) * 2:
             shapes = f"{H.shape} and {C.shape}"
-            problem = f"subsystem {k} must have H (..., n, n) and C (..., n), not shapes {shapes}"
+            problem = f"subsystem {k}: H must have shape (..., n, n) and C (..., n), not {shapes}"
             raise InputError("E-MATH-348", problem, part="collect")
     try:
         lead = np.broadcast_shapes(

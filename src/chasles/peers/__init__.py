@@ -38,8 +38,8 @@ class Library:
     """A library's adapter, package and file formats (preferred format first).
 
     `motors` is True if the library ignores the armature of joints without motors. `weightless` is
-    True if the library does not read gravity from files. Its gravity is then set to the robot's
-    value, unless the user passes a file.
+    True if the library does not read gravity from files. In this case, the library uses the robot's
+    gravity, unless the user passes a file.
     """
 
     source: str
@@ -249,7 +249,7 @@ def _by_terms(
         return Side(at, convention, peer.answers(x, v))
 
     def in_order() -> Side | None:
-        """Match joints by order instead of name. Return None if this is not possible."""
+        """Return the results with joints matched by order, or None if this is not possible."""
         try:
             return side(seed, library.convention(robot))
         except (ModelError, ValueError):

@@ -302,6 +302,7 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
     """Return the likely cause of the first difference between two libraries.
+
     `renamed()` returns a `Side` with joints matched by order instead of by name, or None if this
     is not possible.
     """
@@ -331,7 +332,7 @@ def _placement(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
         moved = ", ".join(f"{x:.4g}" for x in apart[0][:3, 3])
         return (
             f"frame: link {link!r} has another frame in the other library, fixed relative to the "
-            f"link: displaced by ({moved}) m, or only rotated if that is zero"
+            f"link: displaced by ({moved}) m, or only rotated if this displacement is zero"
         )
     return (
         f"joint: the joint that moves link {link!r} has another axis, placement "
@@ -359,7 +360,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Return a note if the link's body has an impossible inertia, which the library replaces."""
+    """Return a note if a body has an impossible inertia, which the other library replaces."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -425,4 +426,4 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "loops": "loops: a loop that is closed in chasles is open in the other library; its "
     "frames differ",
 }
-"""Likely cause of a difference in each term, if the terms before it agree."""
+"""Likely cause of a difference in each term, if all earlier terms agree."""

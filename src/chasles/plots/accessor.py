@@ -353,7 +353,7 @@ class Plots:
         function : str, optional
             Name of a robot function.
         methods : sequence of str, optional
-            Method names. Default: all methods whose cost grows less than cubically.
+            Method names. Default: all methods whose operation count grows more slowly than n^3.
         lengths : sequence of int, optional
             Numbers of joints n. Default: 1 to the robot's number of joints.
         axes : matplotlib Axes, optional

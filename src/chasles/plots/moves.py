@@ -24,7 +24,8 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
     given : Move
         Trajectory from `chasles.trajectory`.
     axes : sequence of matplotlib Axes, optional
-        Up to four axes, filled in this order. Default: a new figure with four axes.
+        One to four axes, for position, velocity, acceleration and jerk, in this order. Default: a
+        new figure with four axes.
 
     Returns
     -------
@@ -34,7 +35,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
     Raises
     ------
     InputError
-        If the number of axes is not 1 to 4.
+        If the number of axes is not between 1 and 4.
 
     Examples
     --------

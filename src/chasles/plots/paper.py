@@ -204,7 +204,9 @@ def span(robot: Robot, joint: str) -> tuple[float, float]:
     i = robot.model.mover(joint)
     body, limits = robot.model.bodies[i], robot.model.limits[i]
     if body.joint.nq != 1:
-        problem = f"joint {joint!r} has {body.joint.nq} coordinates, so it has no single range"
+        problem = (
+            f"joint {joint!r} has {body.joint.nq} coordinates, so its range is not an interval"
+        )
         raise InputError("E-PLOT-021", problem, "choose a joint with one coordinate")
     low, high = limits.lower, limits.upper
     if math.isfinite(low) and math.isfinite(high) and low < high:

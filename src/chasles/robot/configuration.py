@@ -325,8 +325,8 @@ class Configuring(Computing):
             `CenterOfMass`. Leading axes are batch axes and broadcast. A target passed instead of
             a mapping applies to `robot.tool`.
         avoid
-            Obstacles by name, or `chasles.distances.Avoid`. Solutions avoid self-collisions and
-            collisions with the obstacles.
+            Mapping from obstacle names to shapes, or `chasles.distances.Avoid`. Solutions avoid
+            self-collisions and collisions with the obstacles.
         guess
             Configuration (..., nq) at which the first search starts, clipped to the limits. The
             guess also defines the positions of the joints in `fixed`.

@@ -21,7 +21,7 @@ from chasles.robot.motions import Moving
 
 
 class Deriving(Moving):
-    """Robot methods that compile, differentiate, linearize or capture functions."""
+    """Robot methods that compile, differentiate or linearize functions, or capture CUDA graphs."""
 
     def function(
         self,
@@ -182,8 +182,8 @@ class Deriving(Moving):
             One array if `wrt` is a single name, otherwise a tuple in the order of `wrt`. The shape
             of each array is the shape of the result followed by the shape of the argument.
             Derivatives with respect to q are derivatives of f(integrate(q, d)) with respect to d at
-            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments.
-            The shape of the array is that of the result, followed by those of both arguments.
+            d = 0, and have nv columns. With order 2, there is one array for each pair of arguments,
+            and its shape is the shape of the result followed by the shapes of both arguments.
 
         Examples
         --------
@@ -310,10 +310,11 @@ class Deriving(Moving):
 
         Notes
         -----
-        The state x is the deviation (d, dqd) from the given motion, where d is a tangent vector
-        (see `integrate`) and dqd is the change of qd (Balafoutis and Patel 1991, Eq 7.2.3). For a
-        robot with loops, x contains the n `independent` coordinates, A is (..., 2n, 2n) and B is
-        (..., 2n, m). coordinates="tree" ignores the loops.
+        The state x = (d, dqd) is the deviation from the nominal motion: the tangent vector d (see
+        `integrate`) is the displacement from q, and dqd is the deviation of the joint velocities
+        from qd (Balafoutis and Patel 1991, Eq 7.2.3). The input u is the deviation of the inputs
+        from their nominal values. For a robot with loops, x contains the n `independent`
+        coordinates, A is (..., 2n, 2n) and B is (..., 2n, m). coordinates="tree" ignores the loops.
 
         The six components of each `Wrench` in `f_ext` are held constant. Its options `axes` and
         `at` determine how the wrench changes with q. With axes="world", the direction of the wrench

@@ -251,7 +251,7 @@ class Editing(Parametric):
 
         Notes
         -----
-        The robots are dynamically equivalent (Featherstone 2008, section 9.7). Joint torques,
+        The two robots are dynamically equivalent (Featherstone 2008, section 9.7). Joint torques,
         accelerations and kinetic energy are unchanged, which `is_equivalent` checks. Joint
         reactions, momentum, the center of mass and the zero of potential energy change. Functions
         with method="fastest" simplify the robot automatically. Call `simplified` to export or

@@ -690,9 +690,10 @@ class Computing(Identity):
         and F the external wrenches.
 
         For a robot with loops, q, qd and qdd must keep the loops closed. The torques are then not
-        unique. Without `actuated`, the loop joints transmit no force. With `actuated`, only the
-        listed degrees of freedom have torques. If there are more actuators than degrees of freedom,
-        the weighted sum of squared torques is minimized.
+        unique. Without `actuated`, the result contains the torques for which the loop joints
+        transmit no force. With `actuated`, only the listed degrees of freedom have torques. If
+        there are more actuators than degrees of freedom, the weighted sum of squared torques is
+        minimized.
 
         Parameters
         ----------
@@ -814,7 +815,8 @@ class Computing(Identity):
         Methods from Featherstone (2008): "articulated-body" (table 7.1), "mass-matrix" (chapter 6),
         "floating-base" (table 9.4, for robots with a floating base), "assembly-inertia" and
         "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three do
-        not support armature, links without mass, or links without a moment of inertia.
+        not support mimic joints, links that have mass but no rotational inertia, or massless links
+        that carry no link or several links.
 
         Methods from Legnani et al. (1996): "homogeneous" (M and h from action matrices, which
         combine moments and forces) and "lagrange" (M and h from traces of matrix products).
@@ -823,8 +825,7 @@ class Computing(Identity):
         "unit-acceleration", "composite-3x3", "conjugate-gradient" (not available in `derivatives`),
         "orthogonal-complement" and "spatial-operator".
 
-        "parallel-axes" uses the mass matrix and bias forces computed by the methods of the same
-        name.
+        "parallel-axes" uses the "parallel-axes" methods of `mass_matrix` and `bias_forces`.
 
         Examples
         --------
@@ -855,15 +856,16 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return the unknown torque or acceleration of each joint.
+        """Return the unknown torque or acceleration of each joint (hybrid dynamics).
 
         For joints in `known`, accelerations are given and torques are returned. For all other
         joints, torques are given and accelerations are returned. If `known` lists all joints, the
         result equals `inverse_dynamics`. If `known` is empty, the result equals `forward_dynamics`.
 
-        For a robot with loops, all accelerations together keep the loops closed. `known` may
-        contain more joints than there are degrees of freedom if their accelerations are consistent
-        with the loops (see `complete`). The torques are then not unique.
+        For a robot with loops, the given and returned accelerations together keep the loops closed.
+        `known` may contain more joints than there are degrees of freedom, provided that the given
+        accelerations are consistent with the loops (see `complete`). In this case, the torques are
+        not unique.
 
         Parameters
         ----------
@@ -1001,8 +1003,8 @@ class Computing(Identity):
         """Return the joint torques exerted by the actuators of the robot.
 
         Torques are limited to the force ranges of actuators, tendons and joints. An actuator with
-        internal dynamics has an activation, a state variable whose time derivative
-        `activation_rate` returns.
+        internal dynamics has a state variable, its activation. `activation_rate` returns the time
+        derivatives of the activations.
 
         Parameters
         ----------
@@ -1013,8 +1015,7 @@ class Computing(Identity):
         ctrl : array_like, shape (..., nu)
             Controls in the order of `robot.actuators`, clamped to their ranges.
         act : array_like, shape (..., na), optional
-            Activations (internal states) of the actuators in `robot.actuators.active`, in this
-            order. Default: zero.
+            Activations (internal states), in the order of `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
             Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
@@ -1055,8 +1056,7 @@ class Computing(Identity):
         ctrl : array_like, shape (..., nu)
             Controls in the order of `robot.actuators`, clamped to their ranges.
         act : array_like, shape (..., na), optional
-            Activations (internal states) of the actuators in `robot.actuators.active`, in this
-            order. Default: zero.
+            Activations (internal states), in the order of `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
             Array in which the result is stored; a tuple of arrays if there are several results.
         threads : int, optional
@@ -1384,8 +1384,8 @@ class Computing(Identity):
         -----
         The result is invertible if the frame can move in all six directions and the configuration
         is not singular. For tasks with fewer coordinates, such as the position of a point,
-        `chasles.control` computes the operational-space inertia. The frames are the handles in
-        Featherstone (2008), Eq 7.4.
+        `chasles.control` computes the operational-space inertia. The frames correspond to the
+        handles in Featherstone (2008), Eq 7.4.
 
         Methods: "projection" (factors of M, section 7.2.1) and "propagation" (articulated bodies,
         from the frames to the root). For a robot with loops, the result is J G (G' M G)^-1 G' J',

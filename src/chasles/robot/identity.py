@@ -147,10 +147,10 @@ class Identity(Named):
 
         The limits of a universal or yaw-pitch-roll joint apply to each of its angles. Joints with
         quaternions, or with both angles and lengths, have no limits. The position and velocity
-        limits of a joint are narrowed so that the joints that mimic it also stay within theirs. The
-        limits of a mimic joint are ignored, and listed in `notes`, if no position of the joint that
-        it mimics satisfies them. Effort limits of mimic joints do not apply, because the
-        generalized force is the sum of all efforts.
+        limits of a joint are narrowed so that the joints that mimic it stay within their own
+        limits. The limits of a mimic joint are ignored, and listed in `notes`, if no position of
+        the joint that it mimics satisfies them. Effort limits of mimic joints do not apply, because
+        the generalized force is the sum of all efforts.
         """
         model = self.model
         q, v = np.full((2, model.nq), np.inf), np.full((2, model.nv), np.inf)
@@ -178,7 +178,7 @@ class Identity(Named):
         Returns
         -------
         ndarray, shape (..., na)
-            Activations. The shape is (na,) if they are not given.
+            Activations. The shape is (na,) if `act` is None.
 
         Examples
         --------
@@ -347,9 +347,9 @@ class Identity(Named):
     def _install(self, function: str, ready: Any) -> None:
         """Replace a Python method of this robot with a fast entry point (a C callable).
 
-        If the first call has no options, or if the robot has closed loops, this call replaces the
-        method; otherwise the second call does. The first call with each new set of options still
-        runs the Python method.
+        The method is replaced during its first call if that call has no options or if the robot has
+        closed loops, and otherwise during its second call. Every new set of options runs the Python
+        method once; later calls with these options do not.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -371,10 +371,10 @@ class Identity(Named):
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a Python method, and if possible let the fast entry point handle similar calls.
+        """Call a Python method, and let the fast entry point handle similar calls if possible.
 
-        This is possible if the method only passes its arguments to a compiled function and returns
-        the result.
+        The entry point can handle them if the method only passes its arguments to a compiled
+        function and returns the result.
         """
         _HEARD.call = ()
         try:

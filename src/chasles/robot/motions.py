@@ -1,7 +1,7 @@
-"""Motion of frames up to any time derivative, as 6-vectors or as Mitra's 4x4 matrices.
+"""Velocity, acceleration and higher derivatives of frames, as 6-vectors or 4x4 matrices.
 
-The method and the matrices are from A. K. Mitra, "Homogeneous matrix approach based on joint motion
-for forward kinematic analysis of serial mechanisms" (docs/mitra.md).
+The method "joint-motion" and the matrices are from A. K. Mitra, "Homogeneous matrix approach based
+on joint motion for forward kinematic analysis of serial mechanisms" (docs/mitra.md).
 """
 
 from collections.abc import Sequence

@@ -46,7 +46,7 @@ class Parametric(Deriving):
         ----------
         tolerance : float, optional
             A regressor column is dropped if its component orthogonal to the kept columns is at most
-            this fraction of its norm.
+            this fraction of the column's norm.
         rng : numpy.random.Generator or int, optional
             Generator or seed for the random states.
 
@@ -61,7 +61,7 @@ class Parametric(Deriving):
         Columns are selected by QR with column pivoting (Gautier 1991) from regressors at random
         states, without regard to joint limits. The same columns are selected for robots that differ
         only in size. For a robot with loops, the result contains the base parameters of the tree.
-        Motions with closed loops may depend on fewer parameters.
+        As long as the loops are closed, the torques may depend on fewer parameters.
 
         Examples
         --------

@@ -180,7 +180,7 @@ class Robot(Sensing):
 
         Notes
         -----
-        The SRDF file must have the name of the URDF file or of the robot, and must be in the folder
+        The SRDF file must be named after the URDF file or after the robot. It must be in the folder
         of the URDF file, in the subfolder `srdf`, or in `../srdf` or `../config`.
 
         A link that a free joint connects to the world may collide with links fixed to the world, so
@@ -220,8 +220,9 @@ class Robot(Sensing):
         The union of the shapes contains the convex hull of every collision shape, to within
         rounding error. A positive distance between enclosing shapes is therefore a lower bound for
         the distance between the collision shapes. If enclosing shapes overlap, the collision shapes
-        may still be apart, or they may overlap by a different depth. A negative distance is the
-        negative penetration depth of one pair of spheres or capsules, not of their unions.
+        may still be apart, or they may overlap by a different depth. A negative distance is minus
+        the penetration depth of a single pair of spheres or capsules. The unions of all shapes may
+        overlap by a different depth.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 

@@ -172,8 +172,8 @@ def humanoid() -> Description:
     right arm. Each leg has six joints (hip yaw, roll, pitch; knee; ankle pitch, roll). Each arm has
     seven joints (shoulder pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`,
     `right_sole`, `left_hand`, `right_hand` and `eyes` are for contact, grasping and gaze. Pelvis,
-    chest, head, hands and feet have collision shapes. They can touch the environment, and the feet
-    can touch each other; all other contacts between links are excluded.
+    chest, head, hands and feet have collision shapes and can touch the environment. The feet can
+    also touch each other; all other contacts between links are excluded.
 
     Examples
     --------

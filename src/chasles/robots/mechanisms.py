@@ -89,7 +89,7 @@ def four_bar(
     Raises
     ------
     ModelError
-        If a length is not positive, or if a bar is at least as long as the sum of the others.
+        If a length is not positive, or if a bar is at least as long as the other three together.
 
     Notes
     -----

@@ -236,8 +236,8 @@ def random_tree(
     Parameters
     ----------
     n : int
-        Number of moving joints. With n >= 13 every joint type occurs; with n >= 3 the tree
-        branches.
+        Number of moving joints. If n >= 13, every joint type occurs. If n >= 3, the tree is not a
+        serial chain.
     seed : int
         Seed of the random numbers.
     floating : bool, optional

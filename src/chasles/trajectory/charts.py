@@ -46,7 +46,7 @@ class Chart:
     ) -> Move:
         """Return the trajectory defined by piecewise polynomials in this space.
 
-        The polynomials are displacements from `anchors`: a point for all pieces, or one per piece.
+        The polynomials are displacements from `anchors`: one for all pieces, or one per piece.
         """
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)
@@ -56,7 +56,7 @@ class Chart:
         return self._closed(absolute, periodic)
 
     def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
-        """Return the trajectory of all coordinates for given independent coordinates.
+        """Return the trajectory of all coordinates, given that of the independent coordinates.
 
         At points along the curve, the loops are closed numerically, with the previous configuration
         as the initial guess.

@@ -16,8 +16,8 @@ from chasles.trajectory.moves import Array, Move
 class Fourier(Move):
     """Fourier series center + sum of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t).
 
-    The sum is over k = 1, 2, ..., and w = 2 pi / duration. The shapes are center (n,) and sines,
-    cosines (harmonics, n).
+    The sum is over k = 1, 2, ..., and w = 2 pi / duration. `center` has shape (n,), and `sines` and
+    `cosines` have shape (harmonics, n).
     """
 
     center: np.ndarray
@@ -58,7 +58,7 @@ def fourier(
     duration
         The period, in s.
     robot
-        The robot that moves, without loops and with one coordinate per joint.
+        The robot that moves. It must have one coordinate per joint, and no loops.
     periodic
         If True, the motion repeats after its end.
 

@@ -20,7 +20,7 @@ def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
     if found.ndim != 1 or (size is not None and len(found) != size):
         wanted = "a vector" if size is None else f"{size} numbers"
         raise InputError(
-            "E-PATH-004", f"{what} must be {wanted}, not shape {found.shape}", part=part
+            "E-PATH-004", f"{what} must be {wanted}, not an array of shape {found.shape}", part=part
         )
     return all_finite(what, found, part)
 
@@ -30,7 +30,7 @@ def all_finite(what: str, found: np.ndarray, part: str) -> np.ndarray:
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         at = tuple(bad[0].tolist())
-        problem = f"{what} has {found[at]} at index {at if len(at) > 1 else at[0]}"
+        problem = f"{what} contains {found[at]} at index {at if len(at) > 1 else at[0]}"
         raise InputError("E-PATH-005", problem, "pass finite numbers", part=part)
     return found
 
@@ -98,7 +98,9 @@ def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = Fals
     else:
         found = some_numbers(what, value, part).astype(float)
     if found.shape not in ((), (size,)):
-        problem = f"{what} must be one number or {size} numbers, not shape {found.shape}"
+        problem = (
+            f"{what} must be one number or {size} numbers, not an array of shape {found.shape}"
+        )
         raise InputError("E-PATH-013", problem, part=part)
     found = np.full(size, found)
     fine = found > 0.0 if infinite else (found > 0.0) & np.isfinite(found)

@@ -79,7 +79,7 @@ def line(
     Raises
     ------
     InputError
-        If the frame cannot follow the path; the message gives the position along it.
+        If the frame cannot follow the path. The message gives the position along the path.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
         goals = np.tile(first, (given.size // 3, 1, 1))
         goals[:, :3, 3] = all_finite("through", given, name).reshape(-1, 3)
         return list(goals)
-    problem = f"`goals` must be 4x4 poses or 3-vectors, not an array of shape {given.shape}"
+    problem = f"end points must be 4x4 poses or 3-vectors, not an array of shape {given.shape}"
     raise InputError("E-PATH-040", problem, part=name)
 
 
@@ -224,7 +224,7 @@ def _vias(name: str, via: Any, count: int) -> list[Via]:
         return [None] * count
     if not isinstance(via, Sequence | np.ndarray) or len(via) != count:
         given = len(via) if isinstance(via, Sequence | np.ndarray) else "none"
-        problem = f"the number of via points ({given}) must equal that of end points ({count})"
+        problem = f"the numbers of via points ({given}) and end points ({count}) must be equal"
         remedy = "pass one via point per end point; use None for a line"
         if name == "arc":
             remedy = "pass one via point per end point"
@@ -270,7 +270,7 @@ class Guided:
         segments: Iterable[tuple[np.ndarray, Via]],
         duration: float,
     ) -> Move:
-        """Return a motion along all segments, which stops at each corner between them."""
+        """Return a motion along all segments that stops at each corner."""
         moves: list[Move] = []
         for goal, on in segments:
             moves.append(self.followed(make_route(first, [goal], [on], 0.0, self.name), q))
@@ -299,7 +299,7 @@ class Guided:
     def followed(self, route: Route, q: np.ndarray) -> Move:
         """Return the motion along a route that starts at q.
 
-        If the motion is impossible and q violates the joint limits, the error reports this.
+        If the motion is impossible and q violates the joint limits, the error names the limit.
         """
         try:
             return self._followed(route, q)

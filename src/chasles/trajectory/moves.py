@@ -125,7 +125,8 @@ class Move:
         Parameters
         ----------
         axes : sequence of matplotlib axes, optional
-            Up to four axes to draw on. Default: a new figure.
+            One to four axes, for position, velocity, acceleration and jerk, in this order. Default:
+            a new figure with four axes.
 
         Returns
         -------

@@ -46,8 +46,8 @@ def time_optimal(
         stay closed.
     path
         A trajectory, such as `spline` or `line`, whose time serves as the path parameter s, and
-        whose velocity is never zero. If the trajectory was timed by `line`, `arc` or this function,
-        its timing is ignored.
+        whose velocity is never zero. A timing from `line`, `arc`, `path` or `time_optimal` is
+        ignored.
     velocity, acceleration, effort
         Maximum absolute values, given as one number or an array (nv,), in rad/s, rad/s2 and N m
         (m/s, m/s2 and N for prismatic joints). By default, velocity and effort are taken from
@@ -147,9 +147,7 @@ def _check_moving(on: "Along", course: Grid) -> None:
     pace = course.pace.ravel()
     if np.minimum.reduce(pace) <= STILL * np.maximum.reduce(pace):
         k, end = divmod(int(pace.argmin()), 2)
-        problem = (
-            f"the path has zero velocity at s = {on.s[k + end]:.6g} (it ends at {on.s[-1]:.6g})"
-        )
+        problem = f"the path has zero velocity at s = {on.s[k + end]:.6g} of {on.s[-1]:.6g}"
         remedy = "use a path with nonzero velocity, such as a natural spline or a line"
         raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
@@ -256,7 +254,7 @@ class Along:
         piece = x.searchsorted(begin, "right") - 1
         c.take(piece, 1, course.pieces, "clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
-        course.anchor[0] = path.anchors[0]  # all pieces are displacements from it
+        course.anchor[0] = path.anchors[0]  # reference point of all pieces
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return joint torques; for a robot with loops, those of the actuated joints."""

@@ -29,7 +29,7 @@ def cubic(
     duration
         Duration (s).
     qd0, qd1
-        Velocities (n,) at the start and at the end; zero by default.
+        Velocities (nv,) at the start and at the end; zero by default.
     robot
         The robot that moves. Joints with quaternions follow the shortest rotation, and closed loops
         stay closed. Without a robot, coordinates are plain numbers.
@@ -68,9 +68,9 @@ def quintic(
         Positions at the start and at the end (rad or m).
     duration : float
         Duration (s).
-    qd0, qd1 : array_like, shape (n,), optional
+    qd0, qd1 : array_like, shape (nv,), optional
         Velocities at the ends. Default: zero.
-    qdd0, qdd1 : array_like, shape (n,), optional
+    qdd0, qdd1 : array_like, shape (nv,), optional
         Accelerations at the ends. Default: zero.
     robot : Robot, optional
         The robot that moves, as in `cubic`.
@@ -112,7 +112,7 @@ def septic(
         Positions at the start and at the end (rad or m).
     duration : float
         Duration (s).
-    qd0, qd1, qdd0, qdd1, qddd0, qddd1 : array_like, shape (n,), optional
+    qd0, qd1, qdd0, qdd1, qddd0, qddd1 : array_like, shape (nv,), optional
         Velocities, accelerations and jerks at the ends. Default: zero.
     robot : Robot, optional
         The robot that moves, as in `cubic`.

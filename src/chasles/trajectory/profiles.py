@@ -65,8 +65,8 @@ def trapezoid(
     duration
         Duration (s), at least the shortest possible duration, which is the default.
     synchronize
-        Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
-        possible.
+        Let all coordinates arrive at the same time (the default). Otherwise, each coordinate
+        arrives as early as possible.
     robot
         The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
 
@@ -107,12 +107,13 @@ def s_curve(
     velocity, acceleration, jerk : float or array_like, shape (nv,)
         Maximum absolute values, in rad/s, rad/s2 and rad/s3 (or m/s, m/s2 and m/s3).
     qd0, qd1 : array_like, shape (nv,), optional
-        Velocities at the ends, within the limits. Default: zero. Accelerations are zero there.
+        Velocities at the ends, within the limits. Default: zero. The accelerations at the ends are
+        zero.
     duration : float, optional
         Duration (s), at least the shortest possible duration, which is the default.
     synchronize : bool, optional
-        Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
-        possible.
+        Let all coordinates arrive at the same time (the default). Otherwise, each coordinate
+        arrives as early as possible.
     robot : Robot, optional
         The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
 

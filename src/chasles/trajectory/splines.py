@@ -51,8 +51,9 @@ def spline(
         degree 7: of order 4 to 6). "clamped": zero velocities at both ends (degree 5: also zero
         accelerations; degree 7: also zero jerks). "periodic": the last point equals the first one.
     degree
-        3; or 5 or 7 for vectors and joints with one coordinate. With ends="clamped", degree 5
-        minimizes the integral of squared jerk, and degree 7 the integral of squared snap.
+        3, 5 or 7. Rotations, poses and joints with quaternions support only degree 3. With
+        ends="clamped", degree 5 minimizes the integral of squared jerk, and degree 7 the integral
+        of squared snap.
     robot
         The robot that moves. Joints with quaternions follow the exponential map; loops stay closed.
 
@@ -164,7 +165,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
         if np.abs(change).max() <= SETTLED * max(np.abs(w).max(), 1.0):
             break
     else:
-        problem = "no velocities at the points were found for which accelerations are continuous"
+        problem = "the iteration for a spline with continuous accelerations did not converge"
         remedy = "add points, so that consecutive points are less than a quarter turn apart"
         raise InputError("E-PATH-023", problem, remedy, part="spline")
     ends_at = at.space.rates(d, [w[1:]])[0]

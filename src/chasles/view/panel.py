@@ -210,7 +210,7 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
         q = numbers("motion", given.q, robot.nq)
         if q.ndim != 2:
             problem = f"`motion` is a batch of simulations, with q of shape {q.shape}"
-            remedy = "pass one of them, such as dataclasses.replace(run, q=run.q[0])"
+            remedy = "pass a single simulation, such as dataclasses.replace(run, q=run.q[0])"
             raise InputError("E-VIEW-032", problem, remedy, part="show")
         return Motion(np.asarray(given.t, dtype=float), q)
     if not isinstance(given, str | os.PathLike):
@@ -254,7 +254,7 @@ class Playback:
         for panel in panels:
             panel.figure.felt = motion.felt
             if motion.points is not None:
-                panel.boxes[ContactForces.label].value = True  # the box calls `show`
+                panel.boxes[ContactForces.label].value = True  # setting the value calls `show`
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
             self.bar = server.gui.add_slider(

@@ -25,9 +25,9 @@ NOTHING = "default-src 'none'; frame-ancestors 'none'"
 def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
     """Return the content security policy of a page served from `host`.
 
-    Only pages from the same origin and the origins `frames` can embed the page. Only scripts with
-    the hashes `scripts` can run. The page cannot evaluate strings as code or connect to other
-    hosts.
+    Only pages from the same origin or from an origin in `frames` can embed the page. Only scripts
+    whose hashes are in `scripts` can run. The page cannot evaluate strings as code or connect to
+    other hosts.
     """
     rules = {
         "default-src": "'none'",

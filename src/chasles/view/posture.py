@@ -108,8 +108,8 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
     """Return the uniform solid ellipsoid with a link's mass and inertia, in the link's frame.
 
     The moment about the semi-axis a is m/5 (b^2 + c^2). If one moment exceeds the sum of the other
-    two, the inertia is impossible, and a flat ellipsoid is returned. Returns None for a massless
-    link.
+    two, the inertia is physically impossible, and a flat ellipsoid is returned. Returns None for a
+    massless link.
     """
     m, c, I = inertia.about_center() if inertia.m else (0.0, None, None)
     if c is None or I is None or not float(m) > 0.0:

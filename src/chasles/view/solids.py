@@ -95,7 +95,7 @@ def _said(missing: list[str]) -> Iterator[str]:
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
         some = ", ".join(names[:2]) + (", ..." if len(names) > 2 else "")
-        said = f"{count} not found, or of unknown type: {some}"
+        said = f"{count} missing or of unknown type: {some}"
         yield "; ".join(filter(None, (said, package_remedy(package))))
 
 

@@ -223,8 +223,8 @@ def show(
         Second robot, shown next to the first.
     motion : path, trajectory or simulation result, optional
         Motion to play: a file, a simulation folder, a trajectory, or a result of `simulate` or
-        `rollout`. The second robot also plays it if its joints have the same names. The camera
-        shows the whole motion.
+        `rollout`. The second robot also plays the motion if its joints have the same names as those
+        of the first robot. The camera shows the whole motion.
     host : str
         Address of the network interface to listen on. With the default, only this machine can open
         the page. For other machines, pass the address of an interface on their network.

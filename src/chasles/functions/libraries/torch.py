@@ -139,7 +139,7 @@ def _checked(function: Any, arguments: Sequence[Any]) -> Any:
 
 
 def _bare(tensors: Sequence[Any]) -> bool:
-    """Return True if all tensors are plain: with storage, without derivatives, not under vmap."""
+    """Return True if all tensors are plain: stored, not differentiated, and not mapped by vmap."""
     recording = torch.is_grad_enabled()
     try:
         for t in tensors:

@@ -422,10 +422,10 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """Refine contact forces by Newton's method. Contacts with almost no normal force separate.
+    """Refine contact forces by Newton's method, with zero force where the normal force is tiny.
 
-    The cone solver leaves a small force at a contact that separates with an acceleration near zero,
-    and Newton's method would keep this contact closed.
+    The cone solver leaves a small force at a contact that separates with an acceleration near zero.
+    Newton's method would keep such a contact closed, so it is left out.
     """
     on = np.abs(f[:, -1]) > LIGHT * np.max(np.abs(f[:, -1]))
     rows, bound = np.repeat(on, law.width), np.broadcast_to(law.bound, law.mu.shape)
