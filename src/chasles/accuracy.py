@@ -198,7 +198,7 @@ class MaximalDynamics:
     dissipation
         Add joint damping and friction.
     tolerance
-        As in `maximal_dynamics`.
+        Largest allowed violation of the loop constraints, as in `maximal_dynamics`.
     backend
         Backend that computes the matrix entries. "numpy" needs no compilation and evaluates all
         states in a call at once. "llvm" is faster for many calls with few states.
@@ -300,7 +300,7 @@ def _arrays(
 
 
 def _rows(function: str, arrays: dict[str, np.ndarray]) -> tuple[tuple[int, ...], list[np.ndarray]]:
-    """Broadcast arguments; return the batch shape, and each argument with one row per state."""
+    """Return the batch shape, and the broadcast arguments as arrays with one row per state."""
     lead = leading_shape(function, **arrays)
     wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays.values()]
     count = math.prod(lead)
@@ -345,7 +345,7 @@ def _answer(
 def _stacked(
     robot: Robot, lead: tuple[int, ...], answers: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stack the results for all states into two arrays: qdd, and Lagrange multipliers."""
+    """Combine the results for all states into an array of qdd and an array of multipliers."""
     sizes = robot.nv, robot.mechanism.rows
     qdd, lam = (np.array([x[k] for x in answers]).reshape(*lead, n) for k, n in enumerate(sizes))
     return qdd, lam

@@ -229,7 +229,7 @@ def connected(address: str) -> Iterator[Any]:
         client = Client(address, set_as_default=False, timeout=PATIENCE)
     except (OSError, ValueError) as error:
         problem = f"there is no Dask scheduler at {address!r:.80} ({said(error)})"
-        remedy = "start one with `dask scheduler`, and pass its address, such as tcp://host:8786"
+        remedy = "run `dask scheduler`, and pass the scheduler's address, such as tcp://host:8786"
         raise InputError("E-CLUSTER-002", problem, remedy) from None
     with client:
         yield client
@@ -244,7 +244,7 @@ def _workers(address: str) -> int:
         return int(CPU_COUNT)
     if not count.isdecimal() or not 0 < int(count) <= MOST:
         problem = f"the number of worker processes in {address!r:.80} must be from 1 to {MOST}"
-        remedy = "use local:N for N worker processes, or local for one per processor"
+        remedy = "use local:N for N worker processes, or local for one process per processor"
         raise InputError("E-CLUSTER-005", problem, remedy)
     return int(count)
 

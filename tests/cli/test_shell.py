@@ -83,7 +83,7 @@ def test_meshes_that_are_elsewhere_do_not_fill_the_screen(
     )
     lines = invoke("view", "arm.urdf", "--port", "0").stdout.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith("note: 20 meshes are not found")
+    assert lines[0].startswith("note: 20 meshes are missing or of unknown type")
     assert lines[0].endswith("add the folder that contains far to ROS_PACKAGE_PATH")
 
 

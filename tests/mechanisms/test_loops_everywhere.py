@@ -146,7 +146,7 @@ def operational_inertia(s: State) -> None:
     J = np.vstack([ROBOT.jacobian(s.q, frame=name) for name in both]) @ s.G
     expected = J @ np.linalg.solve(s.G.T @ s.M @ s.G, J.T)
     close(ROBOT.operational_inertia_inverse(s.q, frame=both), expected, 1e-10)
-    with pytest.raises(ValueError, match="method 'projection' applies to trees"):
+    with pytest.raises(ValueError, match="method 'projection' applies only to trees"):
         ROBOT.operational_inertia_inverse(s.q, frame=FRAME, method="projection")
 
 

@@ -451,7 +451,7 @@ def test_methods_of_trees_are_refused() -> None:
         lambda: robot.inverse_dynamics(q, qd, qd, actuated=["crank"], method="lagrange"),
         lambda: robot.operational_inertia_inverse(q, frame="rocker", method="projection"),
     ):
-        with raises("E-LOOP-035", "' applies to trees, but robot '"):
+        with raises("E-LOOP-035", "' applies only to trees, but robot '"):
             call()
 
 

@@ -224,7 +224,7 @@ def fast_entry(
 
 @functools.cache
 def called_by_slot(kind: type) -> None:
-    """Make the objects of a class callable: a call runs the fast entry in their field `_entry`.
+    """Make a class's objects callable; calling an object runs the fast entry in its field `_entry`.
 
     A fast entry is a C callable in machine code (see `llvm.kernel.called_by_slot`).
     """
@@ -246,7 +246,8 @@ def learn(
 
 
 def described(backend: str) -> str:
-    """Describe the hardware that runs a backend's code; raise an error if it is not available."""
+    """Describe the hardware that runs a backend's code; raise an error if the hardware is
+    missing."""
     return _backend(backend).described()
 
 
@@ -301,7 +302,7 @@ def search(*kernels: Kernel, backend: str = USUAL) -> Any:
 def adjoint(step: Any, back: Any, backend: str = USUAL) -> Any:
     """Return the adjoint of a simulation loop.
 
-    `step` is the loop itself, and `back` a loop over the pullback of a step.
+    `step` is the loop itself, and `back` is a loop that repeats the pullback of a step.
     """
     return importlib.import_module(BACKENDS[backend].adjoint).Adjoint(step, back)
 

@@ -36,7 +36,8 @@ class DeviceKernel(Kernel, Protocol):
 class Link(NamedTuple):
     """A kernel in a chain (`llvm.chain`), and the arrays that it reads and writes.
 
-    inputs, outputs: array names by variable name, for arrays not named like the kernel's variable.
+    inputs, outputs: maps from variable names of the kernel to array names. A variable that is not
+    listed belongs to the array of the same name.
     """
 
     kernel: Any
@@ -55,10 +56,10 @@ class Link(NamedTuple):
 
 
 class Load(NamedTuple):
-    """An entry of `f_ext`: its key, and a description of its wrench object (none for an array).
+    """Description of an entry of `f_ext`.
 
     - key: key of the entry.
-    - kind: type of the wrench object.
+    - kind: type of the wrench object, or None if the wrench is an array.
     - places: offsets of the wrench's value, axes and point in the object (`objects.places`).
     - axes, at: the axes and point that the wrench must have.
     """
@@ -92,7 +93,7 @@ class Target(NamedTuple):
 
 
 LARGEST = 2**53
-"""Largest accepted count: float64 represents all integers up to 2**53 exactly."""
+"""Largest accepted count, up to which float64 represents all integers exactly."""
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
@@ -316,7 +317,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
-    """Return an output array as one row per state: a view, or a new array if that is impossible."""
+    """Return a view of an output array with one row per state, or a new array if necessary."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
     shape = (count, variable.size)
@@ -328,10 +329,10 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 
 
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
-    """Return the input rows themselves if they do not overlap an output, else a copy.
+    """Return the input rows themselves if the rows do not overlap an output, else return a copy.
 
     An input with several rows is not copied if it coincides with the only output, because a batch
-    reads each tile before writing it.
+    reads each tile before it writes to the same memory.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):

@@ -164,7 +164,7 @@ def entries() -> list[tuple[str, int, float]]:
 
 
 class Cleared(NamedTuple):
-    """Number of removed cache entries, and "NAME: reason" for each entry that remains."""
+    """Number of removed cache entries, and a text "NAME: reason" for each entry not removed."""
 
     removed: int = 0
     left: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ _UNSEEN: dict[Path, int] = {}
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Flag for `os.open`, which would otherwise block if a cache entry had become a named pipe."""
+"""Flag for `os.open`, which would otherwise block if a cache entry was replaced by a named pipe."""
 
 
 class _Place(NamedTuple):

@@ -1,9 +1,9 @@
 """Lowering of programs to machine operations: fused multiply-adds, ordering, division into parts.
 
-These choices are made once, here, so that one state and a vector of states run the same operations
-with bitwise identical results. A long program is divided into parts, because compile time grows
-faster than linearly with the length of a block. Values that a later part needs are stored in a
-scratch array.
+All programs are lowered here, so that the code for one state and the code for a vector of states
+run the same operations, with bitwise identical results. A long program is divided into parts,
+because compile time grows faster than linearly with the length of a block. Values that a later part
+needs are stored in a scratch array.
 """
 
 import heapq
@@ -334,7 +334,7 @@ def _parts(
 
 
 class _Scratch:
-    """Allocator of entries of the scratch array, which reuses free entries first."""
+    """Allocator for the scratch array, which reuses free entries before it adds new ones."""
 
     def __init__(self) -> None:
         self.size, self._vacant = 0, list[int]()

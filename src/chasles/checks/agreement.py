@@ -36,7 +36,7 @@ RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacob
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """Return the smallest scale of a function's results for the calculation of relative errors."""
+    """Return the minimum magnitude by which errors of a function's results are divided."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
@@ -102,7 +102,7 @@ def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndar
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
     """Convert accelerations to generalized forces M qdd.
 
-    Entries of `found` for the joints in `known` are forces already and remain unchanged.
+    Entries of `found` for the joints in `known` are already forces and remain unchanged.
     """
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))

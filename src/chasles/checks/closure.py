@@ -98,7 +98,7 @@ def _near(margin: float, usual: float) -> Loss:
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """Return [(name,)] for the first joint with only independent degrees of freedom, else []."""
+    """Return [(name,)] for the first joint whose DoFs are all independent, or [] if none exists."""
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}

@@ -74,7 +74,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return absolute differences of the scaled arrays, and the magnitude for relative errors."""
+    """Return absolute differences of the scaled arrays, and the magnitude that normalizes them."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))

@@ -218,7 +218,7 @@ class Trial:
         """Accuracy loss from the inverse of a mass matrix with a condition number above 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
-        why = f"the mass matrix has condition number {condition:.0e}"
+        why = f"the mass matrix has a condition number of {condition:.0e}"
         return Loss(float(max(1.0, min(condition, 1e15) * 1e-4)), why)
 
     @cached_property

@@ -25,14 +25,14 @@ ROUNDING = 1e-11
 largest measured difference is 4e-13 (`python -m benchmarks verify`)."""
 
 DIFFERENCES = 1e-8
-"""Relative tolerance for finite differences. The largest measured error is 4e-10 (linearize)."""
+"""Relative tolerance for finite differences. The largest measured error is 4e-10 (`linearize`)."""
 
 SINGLE = 2e-3
 """Relative tolerance in single precision, sufficient for condition numbers of a few thousand."""
 
 
 DYNAMICS = "inverse_dynamics"
-"""Function that a robot must support for the checks that need link masses."""
+"""Name of the function that a robot must support for checks that require link masses."""
 
 
 @dataclass(frozen=True)

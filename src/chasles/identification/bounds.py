@@ -1,4 +1,4 @@
-"""Penalties for violated motion limits, with exact gradients, and remaining margins.
+"""Penalties for violated motion limits (with exact gradients), and margins to the limits.
 
 A violation is the amount by which a value exceeds its limit, divided by a typical size: the limit
 itself, half the width of a position range or workspace box, or 0.1 m for distances.
@@ -18,7 +18,7 @@ from chasles.robot import Robot
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 SHARES = ("position", "velocity", "acceleration", "torque")
-"""Limits whose margins are relative, in the dictionary that `Bounds.margins` returns."""
+"""Keys of the relative margins in the dictionary returned by `Bounds.margins`."""
 
 ALWAYS = 64
 """Number of random configurations that determine which pairs of shapes are ignored.
@@ -142,7 +142,7 @@ class Bounds:
         return [pair for pair, some in zip(found.pairs, apart, strict=True) if some]
 
     def margins(self, at: States) -> dict[str, float]:
-        """Return the smallest margin to each limit over N states; negative if violated.
+        """Return the smallest margin to each limit over N states, negative for a violated limit.
 
         Margins are relative to the limit, or to half the position range. Clearance and workspace
         margins are in m.
@@ -189,7 +189,9 @@ def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
         robot.model.frame(frame)
         corners = numbers(f"excite: workspace[{frame!r}]", box, 3)
         if corners.shape != (2, 3) or not np.all(corners[0] < corners[1]):
-            problem = f"the workspace of {frame!r} must be the lower and upper corners of a box"
+            problem = (
+                f"the workspace of {frame!r} must be given by the lower and upper corners of a box"
+            )
             remedy = "pass ((x, y, z), (x, y, z)), with smaller numbers in the first corner"
             raise InputError("E-IDENT-022", problem, remedy, part="excite")
         found[frame] = corners

@@ -168,7 +168,9 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
     if not np.all(np.isfinite(target)):
         row = int(np.argwhere(~np.isfinite(target))[0, 0])
         problem = f"measurement {row} is not finite"
-        raise InputError("E-IDENT-049", problem, "remove it and its row of q", part="calibrate")
+        raise InputError(
+            "E-IDENT-049", problem, "remove this measurement and its row of q", part="calibrate"
+        )
     return readings, target.astype(float)
 
 

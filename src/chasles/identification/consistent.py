@@ -133,7 +133,7 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the weights of z^2 in the objective: 1/deviation^2, or almost 0 for joints."""
+        """Return weights of z^2 in the objective: 1/deviation^2, or almost 0 for joint terms."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
@@ -208,7 +208,7 @@ def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
 
 
 def _barrier(problem: Problem, z: np.ndarray) -> float:
-    """Return the logarithmic barrier of consistent parameters; infinity if z is inconsistent.
+    """Return the logarithmic barrier for parameters z, or infinity if z is inconsistent.
 
     Each body is tested by a Cholesky factorization, because the same factorization must also
     succeed in `_barrier_rows`.

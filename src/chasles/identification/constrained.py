@@ -64,7 +64,7 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
 def unknown_bodies(
     robot: Robot, payload: str | None, symmetry: Mapping[str, str] | None
 ) -> tuple[Robot, tuple[Body, ...] | None]:
-    """Return the robot and its bodies with unknown parameters (None: all bodies).
+    """Return the robot and the bodies with unknown parameters, or None for all bodies.
 
     With a payload, only the payload has unknown parameters. With symmetry, a pair of links counts
     as one body, and the second link of each pair in the returned robot has the parameters of the
@@ -86,7 +86,7 @@ def unknown_bodies(
         for name in (left, right):
             if name not in links or [*pairs, *pairs.values()].count(name) > 1:
                 problem = f"{name!r} is not a moving link, or is named twice"
-                remedy = "name every link once: {'left_thigh': 'right_thigh'}"
+                remedy = "name every link once, for example {'left_thigh': 'right_thigh'}"
                 raise InputError("E-IDENT-026", problem, remedy, part="symmetry")
         repeated[left] = [(links.index(right), mirrored(robot, left, right))]
     bodies = tuple(
@@ -126,7 +126,7 @@ def consistent(
 
 
 def _prior(model: LinearModel) -> Prior:
-    """Return the prior: the robot's own parameters, and a guess for those of a payload."""
+    """Return the prior: the robot's own parameters, and assumed parameters of a payload."""
     robot, nominal = model.robot, model.nominal.copy()
     own = robot.inertial_parameters()[::10]
     typical = float(np.max(np.abs(own), initial=0.0)) or 1.0
@@ -173,7 +173,7 @@ def _inequalities(
         if np.min(own @ within) <= 0.0:
             problem = (
                 f"the shapes of {body.name!r} overlap too little with the mirrored shapes of "
-                "its mirror-image link"
+                "the paired link"
             )
             raise InputError("E-IDENT-027", problem, "omit `enclosed`", part="symmetry")
         for each in own:

@@ -26,7 +26,7 @@ BLOCK = 512
 """Number of states per block, chosen so that their equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Samples q, qd, qdd, tau and external wrenches, one row per state; six columns per wrench."""
+"""Samples q, qd, qdd, tau and external wrenches: a row per state, six columns per wrench."""
 
 
 @dataclass(frozen=True)

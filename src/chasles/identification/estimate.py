@@ -108,9 +108,10 @@ def identify(
     robot : Robot
         The robot with its current parameters, which are the prior.
     data : path, sequence of paths, or table, optional
-        Logs instead of arrays: .csv, .parquet and .arrow files, folders of these, or a pandas,
-        xarray or pyarrow table. Columns are t, and J.q, J.qd, J.qdd, J.tau for every joint J.
-        Memory use is bounded if the logs contain velocities and accelerations.
+        Logs instead of arrays: .csv, .parquet and .arrow files, ROS 2 bags (.mcap, .db3), folders
+        of such files, or a pandas, xarray or pyarrow table. Columns are t, and J.q, J.qd, J.qdd,
+        J.tau for every joint J. Memory use is bounded if the logs contain velocities and
+        accelerations.
     q : array_like, (n, nq)
         Joint positions (rad or m).
     qd, qdd : array_like, (n, nv), optional
@@ -235,7 +236,7 @@ def identify(
             "E-IDENT-043", problem, "pass the wrenches as arrays in `f_ext`", part="identify"
         )
     if cluster is not None and data is None:
-        problem = "`cluster` reads logs, but no logs were given"
+        problem = "`cluster` requires logs, but no logs were given"
         remedy = "pass the logs as `data`, or omit `cluster`"
         raise InputError("E-IDENT-050", problem, remedy, part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None

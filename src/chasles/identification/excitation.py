@@ -204,7 +204,7 @@ def _none(robot: Robot) -> States:
 def _bounds(
     robot: Robot, velocity: Any, acceleration: Any, effort: Any, clearance: Any, *rest: Any
 ) -> Bounds:
-    """Check the limits and return them."""
+    """Return the motion limits after checking their values."""
     limits, found = robot.limits, {}
     standard = {
         "velocity": limits.velocity,
@@ -222,7 +222,7 @@ def _bounds(
             )
     if not np.all(np.isfinite(found["velocity"])):
         problem = "some joints have no velocity limit"
-        raise InputError("E-IDENT-013", problem, "pass limits as `velocity`", part="excite")
+        raise InputError("E-IDENT-013", problem, "pass `velocity` limits", part="excite")
     obstacles, workspace = rest
     if clearance is not None and not obstacles and not robot.collision_pairs():
         clearance = None

@@ -1,4 +1,4 @@
-"""Motor constants from measured currents: torques are unknown multiples of the currents."""
+"""Estimation of motor constants, the ratios of joint torques to measured currents."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

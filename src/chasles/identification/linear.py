@@ -43,7 +43,7 @@ SAMPLE = 500
 """Number of states used to find the base parameters of a robot with closed loops."""
 
 TOLERANCE = 1e-8
-"""Relative tolerance: columns with smaller QR pivots count as linearly dependent."""
+"""Relative size of QR pivots below which columns count as linearly dependent."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class LinearModel:
 
     @cached_property
     def free(self) -> int:
-        """Number of independent velocity coordinates: the number of rows of A per state."""
+        """Number of independent velocity coordinates, equal to the number of rows per state."""
         return len(self.robot.independent)
 
     @cached_property

@@ -207,7 +207,9 @@ class Reader:
             wanted = [self.columns.get(name, name) for name in names]
             missing = [name for name in wanted if name not in given]
             if missing and (quantity in (*self.needed, "loads") or len(missing) < len(wanted)):
-                remedy = f"add it, or pass its name in the log: columns={{{names[0]!r}: ...}}"
+                remedy = (
+                    f"add the column, or pass its name in the log: columns={{{names[0]!r}: ...}}"
+                )
                 raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
@@ -271,13 +273,13 @@ class Reader:
             row = int(np.argmax(np.abs(q[:, k] - middle[k])))
             name = column_names(self.robot)["q"][k]
             problem = f"{name} is {q[row, k]:.4g}, far beyond the joint's limits"
-            remedy = f"pass its unit: units={{{name!r}: 'deg'}}"
+            remedy = f"pass the unit of the positions: units={{{name!r}: 'deg'}}"
             raise ModelError("E-LOG-007", problem, remedy, file=file, line=int(rows[row]))
 
     def _pieces(
         self, file: str, rows: np.ndarray, t: np.ndarray | None, clock: _Clock
     ) -> Iterator[tuple[slice, bool]]:
-        """Split rows of a log at gaps in time; yield each part, and True if a new motion begins."""
+        """Split the rows of a log at gaps in time; yield each part, with True for a new motion."""
         if t is None:
             yield slice(0, len(rows)), clock.last == -np.inf
             clock.last = np.inf

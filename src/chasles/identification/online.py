@@ -196,7 +196,7 @@ class OnlineEstimator:
         prefix: str | None = None,
         overwrite: bool = False,
     ) -> tuple[Path, ...]:
-        """Export the step as C99 code, like `chasles.export`.
+        """Export the estimation step as C99 code, in the same form as `chasles.export`.
 
         The generated header declares the signature of the step.
 
@@ -291,7 +291,7 @@ def online_estimator(
     Raises
     ------
     chasles.errors.InputError
-        For options that are out of range, and robots with closed loops.
+        For options that are out of range, and for robots with closed loops.
 
     Examples
     --------

@@ -61,8 +61,8 @@ def least_squares(
 ) -> list[Number]:
     """Return the state after one step of recursive least squares (Ljung 1999, section 11.2).
 
-    Each row is a rank-one update. Without excitation, the variances stop growing when their mean
-    reaches its initial value.
+    Each of the `rows` causes a rank-one update of the covariance. Without excitation, the variances
+    stop growing when their mean reaches its initial value.
     """
     b = len(equations.base)
     start = equations.base.combination @ equations.model.nominal

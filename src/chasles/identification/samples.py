@@ -33,7 +33,7 @@ first threshold, and its correlation with the data of its own joint is below the
 """
 
 CLEARLY = 5.0
-"""A swap of columns is reported if it reduces the unexplained variance by more than this factor."""
+"""Factor by which swapping columns must reduce the unexplained variance to be reported."""
 
 UNIT = 0.2
 """Relative difference between velocities and position derivatives that suggests wrong units."""
@@ -147,7 +147,9 @@ def _check_rates(
             continue
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
-            problem = f"{name} is {slope:.4g} times the rate of {names['q'][k]}: units differ"
+            problem = (
+                f"{name} is {slope:.4g} times the rate of {names['q'][k]}, so their units differ"
+            )
             remedy = f"pass the unit, such as units={{{name!r}: 'deg/s'}}, or the units of q or t"
             raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
 
@@ -184,9 +186,9 @@ def _exchanged(
 ) -> tuple[int, int] | None:
     """Return two joints whose columns are swapped in the log, or None.
 
-    `fit` is the correlation of each measured torque with its prediction. If exchanging the columns
-    makes both torques fit, one of them far better than before, and improves the overall fit, the
-    columns count as swapped.
+    `fit` is the correlation of each measured torque with its prediction. The columns count as
+    swapped if exchanging them makes both torques fit, improves the fit of one torque greatly, and
+    improves the overall fit.
     """
     assert log.qd is not None, "checked"
     assert log.qdd is not None, "checked"

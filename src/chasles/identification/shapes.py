@@ -107,7 +107,7 @@ def regions(robot: Robot, kind: Enclosing) -> dict[int, Region]:
 
 
 def inequalities(body: Body, found: dict[int, Region]) -> np.ndarray:
-    """Return A (k, 10) for the condition A p >= 0 on the body's parameters p."""
+    """Return the matrix A (k, 10) of the condition A p >= 0 on the body's parameters p."""
     rows = [
         [np.sum(Q * pseudo_inertia(e)) for e in np.eye(10)] @ T
         for index, T in body.parts

@@ -178,7 +178,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
             found[k] = float(word) if word.strip() else np.nan
         except ValueError:
             problem = f"column {name!r} contains {word!r:.40}, which is not a number"
-            raise ModelError("E-LOG-024", problem, "replace it with a number", file=file,
+            raise ModelError("E-LOG-024", problem, "replace this value with a number", file=file,
                              line=first + k) from None  # fmt: skip
     return found
 
@@ -214,7 +214,7 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                     rows = []
     except (AnyReaderError, ReaderError, OSError, AssertionError) as error:
         problem = f"the bag is truncated or damaged ({said(error)})"
-        raise ModelError("E-LOG-023", problem, "record it again, or pass skip_bad=True",
+        raise ModelError("E-LOG-023", problem, "record the bag again, or pass skip_bad=True",
                          file=file) from None  # fmt: skip
     if rows:
         yield dict(zip(names, np.array(rows).T, strict=True))

@@ -30,7 +30,7 @@ def written(model: LinearModel, x: np.ndarray) -> tuple[Robot, dict[str, Any]]:
 
 
 def _about_center(p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Convert ten inertial parameters to mass, center of mass, and inertia about this center."""
+    """Convert ten parameters to mass, center of mass, and inertia about the center of mass."""
     P = pseudo_inertia(p)
     m, c = float(P[3, 3]), P[:3, 3] / P[3, 3]
     second = P[:3, :3] - m * np.outer(c, c)

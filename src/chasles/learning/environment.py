@@ -164,7 +164,7 @@ class RobotVectorEnv(VectorEnv):
             True for each episode that failed or reached its time limit, respectively.
         info : dict
             With `autoreset="same-step"`, "final_obs" contains the last observations of episodes
-            that ended.
+            that ended, and "_final_obs" is a mask of these episodes.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class RobotVectorEnv(VectorEnv):
     def _ended(
         self, state: State, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Restart episodes that have ended, if so configured, and return the results of `step`."""
+        """Return the results of `step`, and restart ended episodes if autoreset is same-step."""
         seen, info = self._seen(state), {}
         over = terminated | truncated
         if np.any(over) and self.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP:

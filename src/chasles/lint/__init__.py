@@ -38,8 +38,8 @@ def lint(
     path : str or path
         Robot file, or the name of an installed robot.
     meshes : bool, optional
-        Also check that mesh files exist, and compare inertias with them if the package trimesh is
-        installed.
+        Also check that mesh files exist and, if the package trimesh is installed, compare the
+        inertias of links with their meshes.
     arguments : mapping from str to str, optional
         Arguments for a xacro file.
     trust : bool, optional

@@ -150,8 +150,9 @@ def density(sheet: Sheet) -> Iterator[Found]:
         radius = math.sqrt(5.0 / 6.0 * float(np.sum(link.principal)) / link.mass)
         ball = 4.0 / 3.0 * math.pi * radius * radius * radius
         if link.mass > DENSEST * ball:
-            what = "a uniform ball of the same mass and inertia has"
-            what += f" a radius of {1e3 * radius:.3g} mm"
+            what = (
+                f"a uniform ball of the same mass and inertia has a radius of {1e3 * radius:.3g} mm"
+            )
             yield link.found(f"{what} and a density of {_density(link.mass, ball)}")
         elif link.extended:
             edges = np.sqrt(12.0 * link.second_moments / link.mass)

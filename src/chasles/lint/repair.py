@@ -77,7 +77,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Yield edits that set a link's moments of inertia, or None for a moment the file omits."""
+    """Yield edits that set a link's moments of inertia, or None for a moment not in the file."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
@@ -142,5 +142,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Return all edits and unrepairable faults, each once even if a xacro macro repeats it."""
+    """Return all edits and unrepairable faults, each listed once even if a macro repeats it."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

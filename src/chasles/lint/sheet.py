@@ -224,7 +224,9 @@ class Document:
             return self.data.decode("utf-8")
         except UnicodeDecodeError:
             problem = "the file is not encoded as UTF-8, so it cannot be repaired"
-            raise ModelError("E-LINT-002", problem, "save it as UTF-8", file=self.file) from None
+            raise ModelError(
+                "E-LINT-002", problem, "save the file as UTF-8", file=self.file
+            ) from None
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:

@@ -57,7 +57,7 @@ def _loaded_joint(joint: JointData) -> Joint:
 
 
 def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
-    """Return the values to check: those in the file, the loaded ones, or both (`Format.seen`)."""
+    """Return the values to check: values from the file, loaded values, or both (`Format.seen`)."""
     if seen == "raw":
         return sheet
     links = {link.where: link for link in sheet.links}
@@ -108,7 +108,7 @@ def urdf(file: str, *, meshes: bool) -> Sheet:
 def xacro(
     file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> Sheet:
-    """Expand a xacro file and read the URDF for lint; lines refer to the xacro file."""
+    """Expand a xacro file and read the URDF for lint; line numbers refer to the xacro file."""
     sheet = _urdf(file, xacro_file.expanded(file, arguments, trust), meshes, [])
     document = _document(file, [])
     lines: dict[str, list[etree._Element]] = {}

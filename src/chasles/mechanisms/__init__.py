@@ -52,7 +52,7 @@ KINDS.update(
 
 
 def require_tree(model: Model, what: str, remedy: str, *, loops: bool = False) -> None:
-    """Raise an error for a model that depends on time or has loops (unless `loops` is True)."""
+    """Raise an error if a model depends on time, or if it has loops and `loops` is False."""
     if model.timed or (model.loop_rows and not loops):
         fault = "depends on time" if model.timed else "has closed loops"
         problem = f"robot {model.name!r} {fault}"

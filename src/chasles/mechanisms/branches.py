@@ -39,7 +39,7 @@ class Branches:
     lower: np.ndarray
     upper: np.ndarray
     held: int | None = None
-    """Index in q of the redundant joint if its position is given, else None."""
+    """Index of the redundant joint in q, or None if the joint's position is not prescribed."""
 
     @cached_property
     def checking(self) -> Kernel:
@@ -176,12 +176,12 @@ TIGHT = 1e-3
 
 
 def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
-    """Return True if all errors of a pose have positive weights and small tolerances."""
+    """Return True if all weights are positive and no tolerance is larger than `TIGHT`."""
     return bool(tolerances.max() <= TIGHT and weights.min() > 0.0)
 
 
 def uneven(weights: np.ndarray, tolerances: np.ndarray) -> bool:
-    """Return True if errors with positive weights have different tolerances."""
+    """Return True if the tolerances of errors with positive weights are not all equal."""
     counted = tolerances[weights > 0.0]
     return bool(counted.size and counted.max() > counted.min())
 
@@ -260,6 +260,7 @@ def rescue(
     threads: int | None,
 ) -> None:
     """Find closed-form solutions for unsolved poses, and store them in the result arrays `rows`.
+
     `missed` (n,) is the mask of unsolved poses. `base` (n or 1, nq) contains the coordinates
     that are not solved for. The function `search` checks and corrects the solutions.
     """
@@ -274,7 +275,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each row within its pose, starting at 0.
+    """Number the rows of each pose, starting at 0.
 
     `who` contains the pose index of each row, in ascending order. `total` contains the number of
     rows for each pose.
@@ -293,7 +294,7 @@ def _sift(
     ends: np.ndarray,
     search: Search,
 ) -> None:
-    """Remove duplicate configurations for the poses with the indices `suspects`.
+    """Remove duplicate configurations from the results of some poses (indices `suspects`).
 
     Duplicates can arise where the search has corrected approximate branches.
     """

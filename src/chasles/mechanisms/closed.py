@@ -152,7 +152,9 @@ class Closed(Constrained):
     ) -> Run:
         """Return a function for the inverse mass matrix of the independent coordinates."""
         if coordinates is None:
-            problem = f"robot {self.model.name!r} has loops or couplings"
+            problem = (
+                f"robot {self.model.name!r} has loops or couplings, so `coordinates` is required"
+            )
             remedy = 'use coordinates="independent" or coordinates="tree"'
             raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
         M = self._inertia("mass_matrix_inverse", method).first
@@ -190,7 +192,7 @@ class Closed(Constrained):
         """Return a function for the state matrices A and B of the linearized closed-loop system."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
-            problem = f"{rolls} constrain only velocities (nonholonomic)"
+            problem = f"nonholonomic constraints are not supported: {rolls}"
             remedy = 'use finite differences of forward_dynamics, or coordinates="tree"'
             raise ModelError("E-LOOP-324", problem, remedy, part="linearize")
         solve = self._constrained(load, name="linearize", dissipation=dissipation)
@@ -210,7 +212,7 @@ class Closed(Constrained):
     def _refuse_method(self, what: str, method: str) -> None:
         if method != "fastest":
             problem = (
-                f"method {method!r} applies to trees, but robot {self.model.name!r} has "
+                f"method {method!r} applies only to trees, but robot {self.model.name!r} has "
                 "loops or couplings"
             )
             raise InputError("E-LOOP-035", problem, "omit `method`", part=what)
@@ -266,7 +268,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return -ad(e), the matrix of the Lie bracket, for each unit velocity e: (nv, nv, nv)."""
+    """Return the Lie-bracket matrices -ad(e) of all unit velocities e, as an array (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

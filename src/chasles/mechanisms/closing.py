@@ -64,7 +64,7 @@ class Loops(Freedoms):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on redundant loop equations that were dropped but do not hold exactly."""
-        with suppress(reports.ImpossiblePosition):  # raised when a configuration is used
+        with suppress(reports.ImpossiblePosition):  # the first use of a configuration raises it
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
 
@@ -78,7 +78,7 @@ class Loops(Freedoms):
         return np.array([k for k in free if k in given], dtype=int)
 
     def confined(self, given: np.ndarray) -> np.ndarray:
-        """Return the given coordinates that are not independent, because the loops relate them."""
+        """Return the given coordinates that cannot be chosen freely, because of the loops."""
         left = beyond(self.reference_equations[0], given)
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
@@ -159,7 +159,10 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """Raise an error if qd or qdd violates the loop constraints, with a relative tolerance."""
+        """Raise an error if qd or qdd violates the loop constraints by more than the tolerance.
+
+        The tolerance is relative to the magnitude of the rates (absolute for small rates).
+        """
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
@@ -191,7 +194,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe which coordinates are still free when the coordinates `given` are known.
+        """Describe the coordinates that remain undetermined when the coordinates `given` are known.
 
         A is the dimensionless constraint Jacobian.
         """
@@ -254,13 +257,13 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def coordinates(loops: Loops, q: np.ndarray) -> np.ndarray:
-    """Return the independent coordinates of q (nq,), in the form of the argument of `assemble`."""
+    """Return the independent coordinates of q (nq,), in the form that `assemble` accepts."""
     places = [loops.places[k] for k in loops.independent]
     return np.array([0.0 if place is None else float(q[place]) for place in places])
 
 
 def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
-    """Assemble states one by one, because their times differ."""
+    """Assemble the states one by one, because each state has its own time."""
     given = {"y": np.asarray(y, dtype=float)}
     given |= {} if guess is None else {"guess": np.asarray(guess, dtype=float)}
     lead = leading_shape("assemble", t=loops.time[..., None], **given)

@@ -153,7 +153,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Return `postures` with entries other than None replaced, in order, by the arrays `given`."""
+    """Return a copy of `postures` in which the arrays `given` replace entries other than None."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 
@@ -174,7 +174,7 @@ def _rates(
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
-    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # no configuration was found
+    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # where no configuration was found
     given = (found.q[solved], goals[solved], weights, movable, found.limits[solved])
     rates[solved] = solution_rates(task, *given)
     return rates
@@ -283,7 +283,7 @@ def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(size: int) -> np.ndarray:
-    """Return parameters of a valid target, with which an invalid target is replaced."""
+    """Return the parameters of a valid target, which replace those of an invalid target."""
     return np.concatenate([np.eye(3).ravel(), np.zeros(3)])[:size] if size >= 9 else np.ones(size)
 
 

@@ -95,7 +95,7 @@ def sort(
 def _connected(
     mechanism: Mechanism, goals: np.ndarray, a: np.ndarray, b: np.ndarray, search: Search
 ) -> np.ndarray:
-    """Return True for each pair of solutions a, b whose midpoint is also a solution."""
+    """Return a mask of the pairs of solutions a, b whose midpoint is also a solution."""
     way = _way(mechanism, a, b)[0]
     way = np.where(_turning(mechanism), way - TURN * np.round(way / TURN), way)
     middle = np.ascontiguousarray(mechanism.integrate(a, 0.5 * way))
@@ -143,7 +143,7 @@ def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 
 def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the minimum and maximum number of full turns to add to an angle within its limits."""
+    """Return the minimum and maximum number of full turns that, added to x, satisfy its limits."""
     return np.ceil((lower - x) / TURN), np.floor((upper - x) / TURN)
 
 

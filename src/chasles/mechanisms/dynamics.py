@@ -100,7 +100,8 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # to report the index of the state
+            # Solve for all states, so that the error reports the index of the state in the batch.
+            every = self.again(loops.at(times), states)
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part
@@ -290,8 +291,8 @@ class Constrained(Mechanism):
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
             opened = self._opened.at(self.t).caller(name, f_ext, **options)
-            # `partial` hides the attribute `fast`. That entry would also serve calls without
-            # options, which must keep the loops closed.
+            # `partial` hides the attribute `fast`, the fast entry point. That entry point would
+            # also be used by calls without options, which must keep the loops closed.
             return partial(opened)
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)

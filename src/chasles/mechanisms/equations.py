@@ -52,7 +52,7 @@ class Equations:
 
     @cached_property
     def positions(self) -> Self:
-        """Only the holonomic equations; this object itself if all equations are holonomic."""
+        """The holonomic equations, or this object itself if all equations are holonomic."""
         if self._whole is not None or all(self.model.holonomic_rows):
             return self
         found = type(self)(self.model, self._compile)
@@ -65,7 +65,7 @@ class Equations:
 
     @property
     def part(self) -> str:
-        """Name of the robot in messages."""
+        """Name of the robot, for error messages."""
         return f"robot {self.model.name!r}"
 
     @cached_property
@@ -199,7 +199,8 @@ class Freedoms(Equations):
 
     def at(self, time: np.ndarray) -> Self:
         """Return the equations at another time (s), with the same independent coordinates."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # computed at t = 0
+        # Compute these properties at t = 0, before the time changes.
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
@@ -215,7 +216,7 @@ class Freedoms(Equations):
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Index in q of the integral of each velocity coordinate.
+        """For each velocity coordinate, the index in q of the coordinate whose rate it is.
 
         The index is None for joints such as ball joints, whose velocities are not derivatives of q.
         """
@@ -241,8 +242,8 @@ class Freedoms(Equations):
     def independent(self) -> np.ndarray:
         """Independent velocity coordinates, in increasing order.
 
-        If some equations constrain only velocities, there are further independent positions, which
-        `positions.independent` includes.
+        If some equations constrain only velocities, additional positions are independent.
+        `positions.independent` includes these positions.
         """
         if self._whole is not None:
             A = self.reference_equations.copy()

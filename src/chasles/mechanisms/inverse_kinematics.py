@@ -162,7 +162,7 @@ class _Solver:
         _put(found, missed[solved], [a[solved] for a in some])
 
     def alone(self) -> tuple[Any, BeginOne | None]:
-        """Return two functions for single problems: the search, and one that computes its start.
+        """Return the search for a single problem, and a function that computes its initial guess.
 
         The second function is None if `fixed` names joints, or if the arm has no closed-form
         solution.

@@ -189,7 +189,7 @@ class Mechanism(Named):
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        """Move coordinate k of q to its target; keep the loops closed and the assembly branch."""
+        """Move coordinate k of q to its target; the loops stay closed on the same branch."""
         return target
 
     # Functions ----------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class Mechanism(Named):
         """Return the cached function for a key, or None if there is none."""
         try:
             return self.ready.get(key)
-        except UNHASHABLE:  # an unhashable option, such as a list
+        except UNHASHABLE:  # an option is not hashable, such as a list
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
@@ -239,9 +239,9 @@ class Mechanism(Named):
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Cache a function and return it, with less call overhead if possible."""
+        """Cache a function and return it, or its fast entry point if it has one."""
         found: Caller = getattr(here, "fast", here)
-        with suppress(*UNHASHABLE):  # an unhashable option
+        with suppress(*UNHASHABLE):  # an option is not hashable
             self.ready[key] = found
         return found
 

@@ -92,7 +92,7 @@ def weaker_joints(
 ) -> dict[str, str]:
     """Return the least restrictive joint type for each loop with redundant equations.
 
-    With these types, the rank of the loop matrix is the same. Each type transmits a subset of the
+    These types do not change the rank of the loop matrix. Each type transmits a subset of the
     forces of the original joint (Featherstone 2008, section 8.10). "free" means that all equations
     of the loop are redundant. For `share`, see `rank_of`.
     """

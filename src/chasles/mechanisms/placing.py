@@ -18,14 +18,15 @@ from chasles.model.joints import Joint
 from chasles.model.joints.several_freedoms import Rolling
 
 MORE = 2
-"""Number of velocity coordinates that only a slipping sphere has: the rates of x and y."""
+"""Number of additional velocity coordinates if a sphere may slip (the rates of x and y)."""
 
 
 @dataclass(frozen=True)
 class Placed(Joint):
-    """Joint of a sphere that may slip on a plane normal to z; q is as for a rolling sphere.
+    """Joint of a sphere that may slip on a plane normal to z.
 
-    qd contains the angular velocity in the sphere's frame, followed by the rates of x and y.
+    The coordinates q are the same as for a sphere that rolls without slipping. qd contains the
+    angular velocity in the sphere's frame, followed by the rates of x and y.
     """
 
     additive = False
@@ -36,7 +37,7 @@ class Placed(Joint):
         return Rolling().motion(q)
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        turned = Rolling().integrate(q, Vector(v.entries[:3]))  # radius 0: no rolling
+        turned = Rolling().integrate(q, Vector(v.entries[:3]))  # radius 0, so x and y are constant
         return Vector((*turned.entries[:4], q[4] + v[3], q[5] + v[4]))
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:

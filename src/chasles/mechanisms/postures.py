@@ -27,7 +27,7 @@ PATIENT = 40
 """Number of attempts with the settings `EAGER`; later attempts use `SLOW`, with more steps."""
 
 FIRMLY = 5
-"""A search with n attempts uses the settings `STEADY` in the last n // FIRMLY attempts."""
+"""Divisor: a search with n attempts uses the settings `STEADY` in the last n // FIRMLY of them."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),

@@ -65,14 +65,14 @@ class Plan:
             options = (target.weight, target.tolerance)
             plain = _plain(options)
             if plain is None or plain != self._options[k]:
-                if max(map(np.ndim, options)) > 1:  # an array with one row per problem
+                if max(map(np.ndim, options)) > 1:  # an array with a row for each problem
                     return False
                 self._options[k] = None  # invalid until weight and tolerance are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
                 if not self._weights.any():
                     return False
-                weights[0] = self._weights / self._weights.max()  # the largest weight is 1
+                weights[0] = self._weights / self._weights.max()  # scale the largest weight to 1
                 tolerances[0, self._rows[k]] = target.each("tolerance")
                 self._options[k], self.tight = plain, tight(weights, tolerances)
                 self.uneven = uneven(weights, tolerances)
@@ -162,7 +162,7 @@ class Quick:
             return None
         finally:
             plan.lock.release()
-        # No solution found: try the slow path, which has closed forms and other weights.
+        # No solution was found. The slow path also tries closed-form solutions and other weights.
         if answer[plan.status] != 1.0 and (plan.is_pose or plan.uneven):
             return None
         found = object.__new__(Solution)  # faster than the constructor

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chasles.mechanisms.equations import Equations
 
 RANK = 1e-8
-"""Relative tolerance for singular values of the loop matrix: smaller ones count as zero."""
+"""Relative tolerance below which singular values of the loop matrix count as zero."""
 
 SINGULAR = 1e-6
 """Ratio of smallest to largest singular value below which coordinates count as undetermined.
@@ -30,26 +30,27 @@ Below this ratio, a residual of 1e-13 leaves the configuration uncertain by more
 
 SHARE = 0.1
 """Minimum pivot of a coordinate that may be chosen as dependent, relative to the largest pivot.
+
 A pivot is acceptable if it is at least `SHARE` times the largest remaining entry in its column.
-That entry must be at least `SHARE`^2 times the largest initial entry, unless no column satisfies
-this condition.
+That entry must be at least `SHARE`^2 times the largest initial entry of the column, unless no
+column satisfies this condition.
 """
 
 CLOSED = 1e-13
 """Tolerance for solving the loop equations (rad, or relative to the size of the loop)."""
 
 STARTS = 16
-"""Number of configurations from which the search for closed configurations starts."""
+"""Number of initial guesses in the search for configurations that close the loops."""
 
 STRIDE, STRIDES = 0.1, 30
-"""Steps along a motion of the mechanism, to test whether dropped equations stay satisfied.
+"""Step size and number of steps of a motion that tests whether dropped equations stay satisfied.
 
 `STRIDE` is the step size (rad, or relative to the size of the largest loop). `STRIDES` is the
 number of steps forward, and also backward.
 """
 
 BRANCHING = 0.2
-"""Threshold for branch points: ratio of the smallest singular value to its initial value.
+"""Ratio of the smallest singular value to its initial value, below which a branch point is near.
 
 At a branch point, several motions meet. Only the redundant equations, which were dropped, determine
 which of these motions the mechanism can follow.

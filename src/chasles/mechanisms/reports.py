@@ -172,16 +172,15 @@ def check_position(
     if len(lost):
         worst_one, where = farthest(model, residual[lost[0]])[0], at_index(lost[0], lead)
         problem = f"{named(worst_one)}: the residual is not finite at this q{where}"
-        raise ImpossiblePosition(
-            "E-LOOP-020", problem, "choose a configuration where it is finite", part=function
-        )
+        remedy = "choose a configuration where the residual is finite"
+        raise ImpossiblePosition("E-LOOP-020", problem, remedy, part=function)
     if np.any(far > tolerance):
         worst = int(np.argmax(far))
         problem = (
             f"the loops are open at this q{at_index(worst, lead)}: "
             f"{how_open(model, residual[worst])} (tolerance {tolerance:g})"
         )
-        raise OpenLoop("E-LOOP-021", problem, "close them with robot.assemble", part=function)
+        raise OpenLoop("E-LOOP-021", problem, "close the loops with robot.assemble", part=function)
 
 
 def check_rates(
@@ -204,7 +203,7 @@ def check_rates(
             f"{named(constraint)} opens at {far:.3g} {unit} (angles in rad, lengths "
             "relative to the loop size)"
         )
-        remedy = f"compute it with robot.complete(q, {given})"
+        remedy = f"compute {name} with robot.complete(q, {given})"
         raise OpenLoop("E-LOOP-023", problem, remedy, part=function)
 
 

@@ -84,7 +84,8 @@ def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
 def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
     """Add configurations in which revolute joints with limits are rotated by full turns.
 
-    The added configurations are stored in unused rows. If there are too few, `complete` is False.
+    The added configurations are stored in unused rows. If more rows are needed than are available,
+    `complete` is False.
     """
     count = found.q.shape[-2]
     turning = [k for k in angles(mechanism) if math.isfinite(bounds.upper[k] - bounds.lower[k])]

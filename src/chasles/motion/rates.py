@@ -21,8 +21,8 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Largest default of `passes`, the number of active-set iterations. The default is the smaller of
-this value and nv + 4."""
+"""Upper limit on the default value of `passes`, the number of active-set iterations. The default is
+nv + 4 or this limit, whichever is smaller."""
 
 
 class ResolvedRate:
@@ -71,7 +71,7 @@ class ResolvedRate:
         self._entry: Any = self._compiled(mechanism) if compiled else None
 
     def _compiled(self, mechanism: Mechanism) -> Any:
-        """Return the compiled step. The mechanism caches it for other controllers."""
+        """Return the compiled step, which the mechanism caches for use by other controllers."""
         key = (PART, *self.step.key[2:])
         if key not in mechanism.kept:
             own = any(joint.custom is not None for joint in self.step.model.source.joints)
@@ -134,7 +134,7 @@ class ResolvedRate:
 
 
 def _unknown(found: Any) -> bool:
-    """Return True if the computed velocities contain NaN, as they do if an input contains NaN."""
+    """Return True if the computed velocities contain NaN, which indicates NaN in an input."""
     if type(found) is not np.ndarray:
         return False
     return bool(np.isnan(found).any()) if found.ndim > 1 else math.isnan(found.dot(found))

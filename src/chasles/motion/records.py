@@ -222,7 +222,7 @@ class Trajectory:
     residual : array, shape (...)
         Largest residual of the momentum balance, relative to the momentum.
     work : array, shape (...)
-        Work of all impulses at end-of-step velocities (J).
+        Work of all impulses (J), computed with the velocities at the end of each step.
     excess : array, shape (...)
         Largest amount (J) by which the work in a step exceeds the energy that may be released by
         overlaps and restitution.

@@ -154,7 +154,7 @@ def rollout(
     start : float, optional
         Initial time (s).
     dissipation : bool, optional
-        As in `simulate`.
+        Include damping and dry friction of joints, as in `simulate`.
     contacts : sequence of Pair, optional
         Pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`. For
         "time-stepping", pairs with the law `Rigid(...)` or `Compliant(...)`, or "file", as in
@@ -217,7 +217,7 @@ def rollout_pullback(
     Parameters
     ----------
     robot, q, qd, tau, **options
-        As in `rollout`; NumPy arrays only.
+        Arguments of `rollout`. All arrays must be NumPy arrays.
     covectors : tuple of array_like, shape (..., n, nv)
         Derivatives of the function with respect to the recorded q and qd; None stands for zero.
         Changes of q are displacements, as in `integrate`.

@@ -25,7 +25,8 @@ Array = Any
 
 SLACK = 1e-11
 """Tolerance for negative w, relative to the largest |d| after scaling, to absorb rounding errors.
-Without it, the problem of a body that just fits between opposite contacts could be infeasible.
+Without this tolerance, there might be no solution for a body that just fits between opposite
+contacts.
 """
 
 PIVOT = 1e-11
@@ -423,7 +424,7 @@ def solve_quadratic(
 
 
 class Cone(NamedTuple):
-    """Constraint: rows @ x + offsets is in a second-order cone or, if `flat`, non-negative."""
+    """Constraint that rows @ x + offsets is in a second-order cone or, if `flat`, non-negative."""
 
     rows: np.ndarray
     offsets: np.ndarray
@@ -507,7 +508,7 @@ def normal_forces(
     """Return the normal forces z (n,) of sliding contacts, and the dry friction of joints at rest.
 
         w = M z + d,   low <= z <= high
-        w >= 0 where z = low,   w <= 0 where z = high,   w = 0 where z is between them
+        w >= 0 where z = low,   w <= 0 where z = high,   w = 0 where low < z < high
 
     The friction of a sliding contact is proportional to its normal force, so M is not symmetric,
     and there may be no solution, or several (Painleve 1895). A normal force has low = 0 and no
@@ -585,8 +586,8 @@ def _answers(
 def _alike(forces: np.ndarray, left: np.ndarray, effect: np.ndarray, scale: float) -> bool:
     """Return True if the solutions differ only in the distribution of a load among contacts.
 
-    Then all solutions have the same accelerations, or the forces of each solution do no work on
-    the contact accelerations of the others.
+    In this case, all solutions have the same accelerations, or the forces of each solution do no
+    work on the contact accelerations of the others.
     """
     motions = forces @ effect.T
     work = forces @ left.T - np.sum(forces * left, axis=-1)

@@ -1,1 +1,1 @@
-"""Generated C code that needs only a compiler; `library` is the entry point."""
+"""Generation of C code that needs only a C compiler; `library` is the entry point."""

@@ -78,7 +78,8 @@ which is also NaN."""
 
 
 class Turn(NamedTuple):
-    """An angle and the names of its sine and cosine; a name is None if it is not needed."""
+    """An angle and the variable names of its sine and cosine; a name is None if the value is not
+    needed."""
 
     angle: str
     sine: str | None

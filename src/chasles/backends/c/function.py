@@ -336,7 +336,8 @@ fused multiply-add."""
 def sine_and_cosine(number: Number, *, exact: bool) -> str:
     """Return the definition of `sine_and_cosine`, which reports angles beyond the limit.
 
-    exact: also define `exact_sines_and_cosines`, which handles such angles in an array.
+    exact: True to also define `exact_sines_and_cosines`, which uses the C library for all angles of
+    an array that exceed the limit.
     """
     element = ELEMENTS[number.dtype]
     first, second, *between, last = map(number.spelled, HALF_PI[number.dtype])

@@ -159,7 +159,7 @@ def _copied(to: str, source: str, count: int, indent: str) -> list[str]:
 def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
     """Run the iteration in Python for one test state.
 
-    Return the number of iterations (negated if the step was not solved) and the results.
+    Return the number of iterations (negative if the iteration did not converge) and the results.
     """
     begin, refine, rescue, end = (f.program for f in it.parts)
 

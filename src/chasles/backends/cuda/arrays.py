@@ -1,4 +1,4 @@
-"""Readers of array objects for the GPU entry (`cuda.entry`), in LLVM IR.
+"""Functions in LLVM IR that read array objects for the GPU entry function (`cuda.entry`).
 
 An array is represented as a DLTensor of DLPack: data, device, rank, dtype, shape, strides, offset.
 For each library, one function (the reader) fills a DLTensor from an object, and another stores the
@@ -258,7 +258,8 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that gets PyTorch's CUDA stream. It fails during forward-mode autodiff."""
+    """Write the function that gets PyTorch's CUDA stream, and fails during forward-mode
+    autodiff."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")

@@ -24,8 +24,8 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""Maximum number of terms if an angle is computed as a sum. Each term is limited to 1/8 of the
-largest angle for which the sine is accurate."""
+"""Maximum number of terms of an angle that is a sum. Each term is limited to 1/8 of the largest
+angle for which the sine is accurate."""
 
 MANY, TURNS, LONG = 100, 8, 5000
 """Limits of the search for an instruction order with few live values.
@@ -136,7 +136,8 @@ class Plan:
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
-        """Outputs that store each result, as a list of (index of output, index of entry)."""
+        """Output entries that store each result, as a list of pairs (index of output, index of
+        entry)."""
         return places(self.program)
 
     @cached_property

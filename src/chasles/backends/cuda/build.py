@@ -70,8 +70,8 @@ ALL, OWN, CACHE = 8, 244, 28 * 1024
 
 SHARED_CODE = 0.65
 """Largest fraction of a program's instructions that may remain when limbs with the same structure
-share code (`cuda.twins`). If more remain, for example because a wrench acts on one hand only, each
-limb has its own code."""
+share code (`cuda.twins`). If more remain, for example because an external wrench acts on only one
+of the limbs, each limb has its own code."""
 
 LENGTHY = 2000
 """Minimum number of instructions for which crews (groups of warps) are considered for batches of

@@ -144,7 +144,8 @@ class Crew(Tiled):
         return column(self._reserve(sides), int(sides > 1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return the tile region for each output, which may be that of an input no longer used."""
+        """Return the tile region for each output: a new region, or that of an input no longer
+        needed."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -213,7 +214,7 @@ class Crew(Tiled):
             self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
 
     def _until(self) -> dict[str, int]:
-        """For each reusable input location, return the time at which a result overwrites it.
+        """Return the time at which a result overwrites each reusable input location.
 
         After the last use of an input, its location may store other values until that time. The
         time is the number of instructions that run before the one that computes the result.
@@ -342,7 +343,7 @@ class Crew(Tiled):
                 body.run(phase, cuts=cuts)
             self.body.lines += body.lines
             self.body.say("}")
-        # results that are constants or inputs
+        # store results that are constants or inputs
         for k in self.plan.places.keys() - self.division.team.keys():
             for output, index in self.plan.places[k]:
                 stored = self._deliver(output, index, self.body.use(k))
@@ -355,7 +356,7 @@ class Crew(Tiled):
             self.tables = [*self.tables, f"__constant__ real SIDES{size} = {{{table}}};"]
 
     def _begin_team(self, team: int) -> None:
-        """Write the condition before the statements of a team of warps, and define `side`.
+        """Write the condition under which a warp runs the statements of a team, and define `side`.
 
         `side` is the index of the twin that a warp processes. Twins are limbs with the same
         structure; `side` is defined only if twins share code.

@@ -117,7 +117,8 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield possible paths of the compiler library: toolkit, `nvidia` packages, system."""
+    """Yield possible paths of the compiler library: CUDA toolkit, `nvidia` packages, system
+    folders."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]

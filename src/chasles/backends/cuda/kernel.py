@@ -58,7 +58,7 @@ class Kernel:
         self.interface, self.dtype = interface, np.dtype(dtype)
         self._made = made
         self._loaded: dict[tuple[str, Layout], tuple[Built, Function]] = {}
-        # Most calls use arrays with the same shapes and strides.
+        # These results are cached, because most calls use arrays with the same shapes and strides.
         self._given = functools.lru_cache(ALIKE)(functools.partial(walk_in, interface))
         self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 

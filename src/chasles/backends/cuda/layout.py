@@ -44,7 +44,8 @@ class Walk(NamedTuple):
 
     - batch: the leading shape.
     - steps: strides of each array.
-    - strange: indices of arrays that must be copied to rows first; their `steps` are for the copy.
+    - strange: indices of arrays that must be copied to rows first. For these arrays, `steps` holds
+      the strides of the copy.
     - rows: True if the entries of each state are contiguous in all arrays.
     """
 

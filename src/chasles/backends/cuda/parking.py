@@ -123,8 +123,8 @@ def parked(
     - reusable: values of `waiting` whose slots may be reused after their last use.
     - slots: slots for other values.
     - stored: slots of values that are stored as soon as they are computed.
-    - ahead: number of instructions between reading a value and using it. It hides the latency of
-      the memory if few warps run at the same time.
+    - ahead: number of instructions between reading a value and using it. This distance hides the
+      memory latency if few warps run at the same time.
 
     If memory slots run out, values that are already in memory are evicted from registers first.
     """

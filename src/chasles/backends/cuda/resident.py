@@ -54,7 +54,7 @@ class Plan(NamedTuple):
     - rows: True if the entries of each state are contiguous in all arrays.
     - kernel: the driver's handle for the kernel.
     - states, threads, shared: states, threads and shared memory (bytes) per block.
-    - blocks: largest number of blocks.
+    - blocks: maximum number of blocks in the launch.
     - memory: memory type, as a DLPack code.
     """
 
@@ -169,7 +169,7 @@ class Resident:
         place = self._first + PLAN * len(self._plans)
         self._words[place : place + PLAN] = list(plan.words())
         self._plans.append(plan)
-        self._words[COUNT] = len(self._plans)  # from now on, the code may find the plan
+        self._words[COUNT] = len(self._plans)  # from here on, the machine code can find the plan
 
 
 def resident(

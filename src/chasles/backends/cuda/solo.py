@@ -2,7 +2,7 @@
 
 The speed of a long straight-line program is limited by instruction fetches, which are shared by
 warps at the same place in the program. Here, a multiprocessor has 256 states in flight. If two
-warps shared the work for 32 states, as in `cuda.crew`, it would have only 128 states in flight. The
+warps shared the work for 32 states, as in `cuda.crew`, only 128 states would be in flight. The
 eight warps form one block and stay together.
 
 The program must be ordered so that few values are live: limbs are processed one after another.

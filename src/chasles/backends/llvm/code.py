@@ -59,7 +59,7 @@ _GONE: collections.deque[Any] = collections.deque()
 BUSY = threading.Lock()
 """Lock held while LLVM compiles. Code that is freed meanwhile is unloaded later."""
 _FORKING: list[None] = []
-"""List that is nonempty while the process forks. Code must not be unloaded meanwhile."""
+"""List that is nonempty while the process forks. Code must not be unloaded during a fork."""
 _SWEEPING: list[int] = []
 """Identifiers of the threads that are executing `sweep`, which unloads code."""
 
@@ -101,7 +101,7 @@ class Machine:
         return Machine(triple, cpu, found.flatten(), width, fuse)
 
     def without_fma(self) -> "Machine":
-        """Return this processor description with fused multiply-add disabled."""
+        """Return a copy of this processor description with fused multiply-add disabled."""
         return replace(self, fuse=False)
 
 
@@ -475,7 +475,8 @@ def _linked(
     sweep()
     number = next(_SERIAL)
     if number % SHARED == 0 or not _LINKER:
-        newer = sys.platform != "win32"  # JITLink uses less memory and fewer memory mappings
+        # JITLink needs less memory and fewer memory mappings than LLVM's default linker.
+        newer = sys.platform != "win32"
         _LINKER[:] = [llvm.create_lljit_compiler(use_jit_link=newer)]
     builder = llvm.JITLibraryBuilder()
     for piece in objects(code):

@@ -8,7 +8,7 @@ descriptor is a tuple whose first item is a bytes object with the words listed i
 other items keep alive the objects that these words point to. The words specify options and their
 values, the address of a kernel, and the kernel's inputs and outputs.
 
-The entry handles only the calls that it can prove safe. These calls have the keywords of a
+The entry handles only calls that it can check completely. These calls have the keywords of a
 descriptor, and arrays, lists, tuples and numbers with the kernel's shapes, for one state or one
 batch. An argument may be shared by all states. The keywords `out=` (in C order) and `threads=1` are
 also allowed. A string as the last positional argument is the option `frame`. Arrays that are not
@@ -185,7 +185,7 @@ def _fits() -> str:
             w.answer("ptr null")
     sources, fixed, count = word(w, "sources", "ptr"), word(w, "fixed", "ptr"), word(w, "inputs")
     taken, ordered = w.variable("ptr", "%args"), w.label()
-    w.leave(w.is_null(sources), ordered)  # null: use the caller's order of arguments
+    w.leave(w.is_null(sources), ordered)  # if null, use the caller's order of arguments
     w.set(taken, "ptr %items")
     with w.each(count) as (k, _):
         source = w.entry_of(sources, k, "i64")
@@ -278,7 +278,7 @@ def _general() -> str:
 
     first = w.field("%self", TUPLE, "ptr")
     with w.when(w.opposite(w.same(first, context(w, "none")))):
-        attempt(w.at(first, BYTES), "null")  # %self keeps the descriptor alive
+        attempt(w.at(first, BYTES), "null")  # no holder, because %self keeps the descriptor alive
     more = w.field("%self", TUPLE + 8, "ptr")
     with w.each(w.field(more, HEAD, "i64")) as (k, _):
         candidate = w.entry_of(w.field(more, LIST, "ptr"), k, "ptr")

@@ -22,7 +22,7 @@ ABREAST = 3
 
 
 def lanes() -> int:
-    """Return the number of doubles in a SIMD vector. Column block widths are multiples of it."""
+    """Return the number of doubles in a SIMD vector, which divides all column block widths."""
     return Machine.host().width
 
 
@@ -126,7 +126,7 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 
 
 class Grams:
-    """Accumulated products W'W for blocks of columns W, whose widths are multiples of `lanes()`.
+    """Accumulated products W'W for column blocks W whose widths are multiples of `lanes()`.
 
     sums: the array W'W (width, width) for each block of columns. Only squares of `lanes()` rows
     and columns on and above the diagonal are computed; the other entries are zero.

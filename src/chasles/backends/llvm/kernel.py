@@ -7,8 +7,8 @@ of a bytes object and other objects. The bytes contain the machine words that th
 (`objects.WAY`), and the other objects are those that these words point to. Bytes, tuples and
 numeric arrays are never cleared while they are referenced. Therefore an entry always has its code,
 whatever the order of garbage collection, and even if a finalizer runs or resurrects an object. The
-code is freed with the last entry and the last kernel. The collector may clear an entry's list of
-further descriptors, which is then empty.
+code is freed when no entry and no kernel uses it any longer. The collector may clear an entry's
+list of further descriptors, which is then empty.
 """
 
 import contextlib

@@ -30,7 +30,9 @@ def _machine_code(block: int, alone: bool) -> bytes:
 
 
 class Call(NamedTuple):
-    """A call to the machine code `repeat`: its address, its arguments, and the arrays in use."""
+    """A prepared call to the machine-code function `repeat`, and the arrays that the call uses.
+
+    `row` holds the address of the function, followed by the arguments."""
 
     row: list[int]
     arrays: tuple[object, ...]
@@ -49,7 +51,7 @@ class _Part(NamedTuple):
 
 
 def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
-    """Yield ranges of at most `most` steps. If possible, they end at steps that are recorded."""
+    """Yield ranges of at most `most` steps. If possible, each ends at a recorded step."""
     whole = max(most // every, 1) * every
     for start in range(0, steps, whole):
         end, first = min(start + whole, steps), start // every

@@ -208,11 +208,11 @@ class Writer:
         return self.emit(f"fneg {self.type} {a}")
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """Emit a*b + c, fused if the machine supports it."""
+        """Emit code that computes a*b + c, fused if the machine supports fused multiply-add."""
         return self.call("fma", a, b, c) if self.fuse else self.add(self.mul(a, b), c)
 
     def fnma(self, a: str, b: str, c: str) -> str:
-        """Emit c - a*b, fused if the machine supports it."""
+        """Emit code that computes c - a*b, fused if the machine supports fused multiply-add."""
         return self.fma(self.neg(a), b, c) if self.fuse else self.sub(c, self.mul(a, b))
 
     def compare(self, relation: str, a: str, b: str) -> str:
@@ -239,7 +239,7 @@ class Writer:
 
 
 def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
-    """Emit the sine and cosine of x, which are accurate for |x| up to `limit(w)`."""
+    """Emit code that computes the sine and cosine of x, accurate for |x| up to `limit(w)`."""
     e = w.element
     shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(e.shift))
     turns = w.sub(shifted, w.constant(e.shift))
@@ -260,7 +260,7 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 
 
 def _reduced(w: Writer, x: str, turns: str) -> str:
-    """Emit code for x - turns * pi/2; pi/2 is split into three parts for accuracy.
+    """Emit code that computes x - turns * pi/2, with pi/2 split into three parts for accuracy.
 
     Without fused multiply-add, the third subtraction also corrects the rounding error of the
     second.
@@ -281,7 +281,7 @@ def _flipped(w: Writer, value: str, sign: str) -> str:
 
 
 def arctangent(w: Writer, y: str, x: str) -> str:
-    """Emit atan2(y, x), computed from the ratio of the smaller to the larger magnitude."""
+    """Emit code that computes atan2(y, x) from the ratio of the smaller to the larger magnitude."""
     ay, ax = w.call("fabs", y), w.call("fabs", x)
     steep = w.compare("ogt", ay, ax)
     small, large = w.choose(steep, ax, ay), w.choose(steep, ay, ax)

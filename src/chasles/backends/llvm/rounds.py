@@ -139,7 +139,7 @@ class Rounds:
         return row + [0] * (PART - len(row))
 
     def __call__(self) -> str:
-        """Repeat the parts in order until a condition holds; return its name (one of `ENDS`)."""
+        """Repeat the parts in order; return the reason why the repetition ended (one of `ENDS`)."""
         if checked.ON:
             for part in self._parts:
                 if isinstance(part, tuple):

@@ -128,9 +128,10 @@ class Search:
 class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
-    An initial guess is tried alone. If it fails, or if there is no guess, several tries run in the
-    lanes of a vector. The result is that of the first try, in order, that finds a solution, so it
-    is bitwise identical to the result of a batch.
+    If there is an initial guess, the first try starts from the guess and runs alone. If this try
+    fails, or if there is no guess, several tries run in the lanes of a vector. The result is that
+    of the first try, in order, that finds a solution, so it is bitwise identical to the result of a
+    batch.
 
     - constants: the kernel's inputs after the goals.
     - offsets: offsets, in the goals, of the 12 entries of each pose.

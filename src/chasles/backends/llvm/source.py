@@ -291,7 +291,7 @@ def _vector_parts(
 def _own(program: Program) -> list[int]:
     """Return the indices of the outputs that the program may write directly to the caller's tiles.
 
-    The tile of an output may be that of an input with the same name. Such an output is first stored
+    An output may use the same tile as the input of the same name. Such an output is first stored
     elsewhere, and copied to the tile at the end of the program.
     """
     taken = {v.name for v in program.inputs}

@@ -1,9 +1,10 @@
 """Threads that share the rows of a batch, in machine code.
 
-A caller submits its work, takes part in it, and returns when all of it is done. All of this is one
-call to a C function, during which Python does not raise interrupts. Therefore an interrupt cannot
-leave a lock acquired, or leave a thread writing to arrays that the caller has freed. The threads
-are Python threads, but while they wait for work, they run machine code and do not hold the GIL.
+A caller submits its work, processes part of it, and returns when all rows have been processed. This
+sequence is a single call to a C function, during which Python does not raise interrupts. Therefore
+an interrupt cannot leave a lock acquired, or leave a thread writing to arrays that the caller has
+freed. The threads are Python threads, but while they wait for work, they run machine code and do
+not hold the GIL.
 """
 
 import _thread
@@ -320,7 +321,8 @@ class Pool:
         kinds = (pointer, pointer, pointer, size, size, size, size)
         self._share = ctypes.CFUNCTYPE(size, *kinds)(self.share)
         self._serve = ctypes.CFUNCTYPE(None, pointer)(code.address("serve"))
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # never freed: threads use it
+        # The object is never freed, because its threads use it.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
         checked.enter(self.address, self.address + _SIZE)
         self._begin()
         if hasattr(os, "register_at_fork"):

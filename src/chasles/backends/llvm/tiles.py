@@ -275,7 +275,7 @@ def scatter(
 
 
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
-    """Emit code that prefetches, in each row, the column `AHEAD` columns after `start`.
+    """Emit code that prefetches, in each row, the entry that is `AHEAD` columns after `start`.
 
     how: LLVM's read/write flag and locality.
     """

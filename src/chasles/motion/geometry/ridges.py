@@ -55,7 +55,7 @@ class Ridges(NamedTuple):
 
 
 def ridges(x: np.ndarray) -> Ridges:
-    """Return the edges of a grid of points (rows, columns, 3), three for each grid point."""
+    """Return the edges of a grid of points (rows, columns, 3), three edges for each point."""
     rows, columns = x.shape[:2]
     i, j = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
     parts = []
@@ -86,12 +86,13 @@ def _solid(body: Any) -> Solid:
 
 
 def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> np.ndarray | None:
-    """Return contacts (n, k, 7) of a shape's edges with a height field's: point, normal and gap.
+    """Return point, normal and gap (n, k, 7) of contacts between a shape and a field's ridges.
 
-    `turn` (n, 3, 3) is the orientation of the shape's frame relative to the field, and `origin`
-    (n, 3) is its origin. `near` contains the m edges of the field that are near the shape in each
-    of the n states. Gaps are infinite where edges do not cross. The result is None if the shape has
-    no straight edges.
+    The contacts are between straight edges of the shape and ridges of the height field. `turn`
+    (n, 3, 3) and `origin` (n, 3) are the orientation and the origin of the shape's frame, relative
+    to the field. `near` contains the m edges of the field that are near the shape in each of the n
+    states. Gaps are infinite where edges do not cross. The result is None if the shape has no
+    straight edges.
     """
     if not isinstance(body, Box | Capsule | ConvexMesh):
         return None
@@ -111,7 +112,7 @@ def crossings(body: Any, turn: np.ndarray, origin: np.ndarray, near: Ridges) -> 
 def _crossed(
     edges: Solid, radius: float, turn: np.ndarray, origin: np.ndarray, kept: Ridges, at: slice
 ) -> np.ndarray:
-    """Return the contacts (n, b m, 7) of b edges of a shape with m ridges, in n states."""
+    """Return the contacts (n, b m, 7) between b edges of a shape and m ridges, in n states."""
     p, e, sides, exists = (part[at][:, None] for part in kept)
     r = (np.einsum("nij,bj->nbi", turn, edges.starts) + origin[:, None])[:, :, None]
     a = np.einsum("nij,bj->nbi", turn, edges.alongs)[:, :, None]

@@ -37,9 +37,9 @@ number, and their distances from the origin by this fraction of the size of the 
 class Cylinder:
     """Solid cylinder between two discs of `radius` around `start` and `end`.
 
-    `rim` is the number of fixed contact points on each rim, in addition to its moving lowest point.
-    If the cylinder stands on a disc, the fixed points are used, so the disc acts as a polygon with
-    `rim` corners.
+    `rim` is the number of fixed contact points on each rim. The lowest point of a rim, which moves
+    along the rim, is an additional contact point. If the cylinder stands on one of its discs, the
+    fixed points are used, so the disc acts as a polygon with `rim` corners.
     """
 
     frame: str | None
@@ -133,7 +133,10 @@ class Cylinder:
 
 
 class Rim(NamedTuple):
-    """Circle around `center` in the plane of unit vectors x and y; `out` points outward."""
+    """Rim of a cylinder: a circle around `center` in the plane of the unit vectors x and y.
+
+    `out` is the unit normal of this plane that points out of the cylinder.
+    """
 
     center: np.ndarray
     x: np.ndarray
@@ -150,7 +153,7 @@ class Rim(NamedTuple):
         return self.center + arm, self.radius * (c * self.y - d * self.x), -arm
 
     def angle(self, direction: np.ndarray) -> np.ndarray:
-        """Return the angle of the rim's farthest point in the given direction (..., 3)."""
+        """Return the angle of the rim's point that is farthest along a direction (..., 3)."""
         return np.arctan2(direction @ self.y, direction @ self.x)
 
 
@@ -175,7 +178,7 @@ class ConvexMesh:
     def __post_init__(self) -> None:
         points = np.asarray(self.vertices, dtype=float)
         if points.ndim != 2 or points.shape[1:] != (3,) or not np.all(np.isfinite(points)):
-            problem = "`vertices` must be finite, with shape (n, 3)"
+            problem = "`vertices` must be a finite array of shape (n, 3)"
             raise InputError("E-CONTACT-077", problem, part="ConvexMesh")
         object.__setattr__(self, "vertices", tuple(place(p) for p in points))
         assert len(self._hull.vertices) >= 4
@@ -196,7 +199,7 @@ class ConvexMesh:
 
     @cached_property
     def size(self) -> float:
-        """Half of the largest extent along an axis, in m."""
+        """Half of the hull's largest extent along a coordinate axis (m)."""
         return float(np.max(np.ptp(self.points, axis=0)) / 2.0)
 
     @cached_property

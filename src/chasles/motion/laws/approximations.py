@@ -1,6 +1,6 @@
 """Approximate friction: pyramids instead of cones, and Gauss-Seidel sweeps over batches.
 
-The problem, with G, c, mu and slip, is described in `chasles.motion.laws.friction`.
+The friction problem and its data G, c, mu and slip are described in `chasles.motion.laws.friction`.
 """
 
 from typing import Any

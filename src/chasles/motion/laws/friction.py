@@ -58,8 +58,8 @@ GRIP = 10.0
 reduced to this value: contacts that stick with reduced friction also stick with more friction."""
 
 LIGHT = 1e-3
-"""Threshold for normal forces, relative to the largest. A contact with a smaller force may be
-separating."""
+"""Threshold for normal forces, relative to the largest normal force. A contact with a smaller
+force may be separating."""
 
 POLISH = 20
 """Maximum number of Newton steps that refine the solution of each cone program."""
@@ -115,7 +115,7 @@ class Law(NamedTuple):
         slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
         if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
             needed = f"c ({3 * n},) and slip ({n}, 2), or with torsion c ({4 * n},), slip ({n}, 3)"
-            problem = f"for {n} contacts, give {needed}; got c {c.shape} and slip {slip.shape}"
+            problem = f"for {n} contacts, pass {needed}, not c {c.shape} and slip {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
             problem = "`mu` must be finite and non-negative, and `slip` must be finite"
@@ -128,7 +128,7 @@ class Law(NamedTuple):
             raise InputError("E-CONTACT-089", problem, part=name)
         for k in out_of_reach(G, c, wide)[np.isinf(bound[out_of_reach(G, c, wide)])]:
             problem = f"the bodies at contact {k} approach, and no contact force can separate them"
-            remedy = "check that the joints let the bodies separate"
+            remedy = "check that the joints allow the bodies to separate"
             raise Infeasible("E-CONTACT-012", problem, remedy, ray=np.eye(n)[k], part=name)
         return Law(G, c, mu, slip, dilates, bound)
 
@@ -157,7 +157,7 @@ class Law(NamedTuple):
         return ((self.G @ flat)[..., 0] + self.c).reshape(f.shape)
 
     def dilation(self, a: np.ndarray) -> np.ndarray:
-        """Return de Saxce's correction mu |a_t| (..., nc), added to the normal accelerations."""
+        """Return De Saxce's correction mu |a_t| (..., nc) of the normal accelerations."""
         return np.where(self.sticks & (not self.dilates), self.mu * length(a[..., :-1]), 0.0)
 
     def residual(self, f: np.ndarray) -> np.ndarray:
@@ -189,7 +189,11 @@ class Law(NamedTuple):
         return target
 
     def allowed(self, target: np.ndarray) -> np.ndarray:
-        """Project forces onto the friction cone, or onto the sliding forces of sliding contacts."""
+        """Return the forces `target` (..., nc, 3), replaced by forces that the law allows.
+
+        At contacts that stick, forces are projected onto the friction cone. At all other contacts,
+        normal forces are clamped to their bounds, and sliding friction is computed from them.
+        """
         normal = np.maximum(target[..., -1:], 0.0)
         if np.any(np.isfinite(self.bound)):
             low, high = (x[..., None] for x in self.bounds)
@@ -253,7 +257,7 @@ def slope(
 
 
 def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
-    """Return the indices of contacts whose bodies approach and that no force can separate."""
+    """Return the indices of approaching contacts that no contact force can separate."""
     still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
     closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
     return np.flatnonzero(still & closes)
@@ -398,7 +402,10 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if the residual of a law is at most `part` * `ACCURATE`, plus rounding errors."""
+    """Return True if the residual of a law is within a tolerance.
+
+    The tolerance is `part` * `ACCURATE` times the largest |c|, plus a bound on rounding errors.
+    """
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -425,7 +432,7 @@ def _parted(law: Law, f: np.ndarray) -> np.ndarray:
     """Refine contact forces by Newton's method, with zero force where the normal force is tiny.
 
     The cone solver leaves a small force at a contact that separates with an acceleration near zero.
-    Newton's method would keep such a contact closed, so it is left out.
+    Newton's method would keep such a contact closed, so the contact is left out.
     """
     on = np.abs(f[:, -1]) > LIGHT * np.max(np.abs(f[:, -1]))
     rows, bound = np.repeat(on, law.width), np.broadcast_to(law.bound, law.mu.shape)
@@ -512,7 +519,7 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
 
     Notes
     -----
-    The program is solved by Clarabel (extra `contact`). `convex` uses it for a friction law.
+    The program is solved by Clarabel (extra `contact`). The friction law `convex` is based on it.
 
     Examples
     --------

@@ -321,12 +321,12 @@ class Moreau:
     """Law for simultaneous impacts: Coulomb's law for the mean velocity (after + e before)/(1 + e).
 
     As in Newton's law, each normal velocity after impact is at least -e times the velocity before
-    impact; a contact with a larger velocity has no impulse. Friction is within the cone, and either
-    opposes the mean slip or makes the mean slip zero. In the latter case, slip is reversed and
-    multiplied by e. The impulse opposes the mean velocity, so energy is never created: the change
-    of energy is lambda.v - (1 - e)/(1 + e) lambda'W lambda/2, where v is the mean velocity
-    (Moreau 1988; Glocker 2001). Without friction, this is Newton's law for simultaneous impacts.
-    With friction, the law needs Clarabel (extra `contact`).
+    impact; if the velocity after impact is larger, the contact has no impulse. Friction is within
+    the cone, and either opposes the mean slip or makes the mean slip zero. In the latter case, slip
+    is reversed and multiplied by e. The impulse opposes the mean velocity, so energy is never
+    created: the change of energy is lambda.v - (1 - e)/(1 + e) lambda'W lambda/2, where v is the
+    mean velocity (Moreau 1988; Glocker 2001). Without friction, this is Newton's law for
+    simultaneous impacts. With friction, the law needs Clarabel (extra `contact`).
 
     Attributes
     ----------

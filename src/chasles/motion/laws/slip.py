@@ -76,7 +76,10 @@ class Slip:
         return np.column_stack([np.zeros((len(self.mu), 4)), self.zeta0])
 
     def measured(self, path: np.ndarray, quantity: Quantity) -> np.ndarray:
-        """Return normal impulse, work or normal velocity (n,) in the states `path` (n, 7)."""
+        """Return a quantity (n,) in the states `path` (n, 7): impulse, velocity or work.
+
+        The impulse and the velocity are normal components; the work is that of the normal impulse.
+        """
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
@@ -167,7 +170,8 @@ class Slip:
             moved, step = np.abs(after - step), after
             if np.all(moved <= EPS * h):
                 break
-        return _stepped(self, path, np.minimum(step + EPS * h, high))  # add EPS to reach the goal
+        # EPS * h is added so that rounding errors do not end the step before the goal.
+        return _stepped(self, path, np.minimum(step + EPS * h, high))
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
         """Return the state where a quantity reaches its goal if the slip direction is constant."""
@@ -194,7 +198,7 @@ class Slip:
         sizes, axes = np.linalg.eigh(Wtt)
         part = applied(np.swapaxes(axes, 1, 2), pull)
         moves = sizes > SETTLED * np.trace(self.W, axis1=1, axis2=2)[:, None]
-        part = np.where(moves, part, 0.0)  # the point cannot move in these directions
+        part = np.where(moves, part, 0.0)  # zero in directions in which the point cannot move
         still = part / np.where(moves, sizes, 1.0)
         sticks = np.linalg.norm(still, axis=1) <= self.mu
         low, high = np.zeros(len(pull)), np.linalg.norm(pull, axis=1)

@@ -161,7 +161,10 @@ class NormalLaw(Protocol):
 
 
 class _InSeries(NormalLaw):
-    """Soft surfaces in series, i.e. under the same force. Their positions (m) are the states."""
+    """Soft surfaces in series, i.e. under the same force.
+
+    The states are the positions of the surfaces (m).
+    """
 
     @property
     def _surfaces(self) -> tuple["SoftSurface", ...]:
@@ -204,7 +207,7 @@ class _InSeries(NormalLaw):
 
 @dataclass(frozen=True)
 class SoftSurface(_InSeries):
-    """First-order surface: massless, on a spring and a damper (Featherstone 2008, 11.8).
+    """Massless surface on a spring and a damper in parallel (Featherstone 2008, section 11.8).
 
     The state is z, the position of the surface (m, negative if the surface is pressed in). A body
     at p (the gap) touches the surface if p = z. The force is then max(0, -K p - D pdot). If the

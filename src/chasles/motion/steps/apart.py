@@ -69,7 +69,7 @@ class Call(NamedTuple):
 def called(name: str, picks: Sequence[int]) -> list[list[Called]]:
     """Return the subprograms to call after each part of `begin`, `refine` or `search`.
 
-    For each group of potential contact points, `picks` contains the maximum number of active ones.
+    `picks` contains the maximum number of active contact points in each group of potential points.
     """
     solve = [Called(SOLVE)]
     if name == "refine":
@@ -108,7 +108,7 @@ class Apart:
         return symbols(_arena(request[1]), answer.name, answer.shape)
 
     def search(self, line: Line, begun: Interval, whole: Number) -> Interval:
-        """Add one call that does a whole line search; return the final interval as symbols."""
+        """Add a call that performs a line search, and return the final interval as symbols."""
         requests = [
             output("narrow_line", [whole, *_entries(line, self.problem)]),
             output("narrow_begun", begun),
@@ -146,7 +146,7 @@ class Apart:
 class Pick:
     """Function that selects the closest contact points in a group, with calls to a subprogram.
 
-    It is passed to `sharing.closest` as the argument `pick`.
+    The function is passed to `sharing.closest` as the argument `pick`.
     """
 
     def __init__(self, number: int) -> None:
@@ -164,7 +164,7 @@ class Pick:
 
     @property
     def _varied(self) -> list[Number]:
-        """Symbolic entries of all rows, without those in the first column (the gaps)."""
+        """Symbolic entries of all rows, except for the first column, which contains the gaps."""
         return [x for row in self.rows for x in row[1:] if isinstance(x, Scalar)]
 
     def program(self) -> Program:

@@ -36,7 +36,7 @@ def computed(
 def mass_matrices(
     model: Model, arena: Arena, q: np.ndarray, own: Own
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mass matrix at q, and its inverse in the neutral posture."""
+    """Return the mass matrix at q, and the inverse of the mass matrix in the neutral posture."""
     made, still = program(model, "mass_matrix", parameters=tuple(own)), neutral_posture(model)
     M = result(made, arena, {"q": q, **own})
     if not own:
@@ -161,9 +161,9 @@ def centered(model: Model, q: np.ndarray) -> np.ndarray:
 
 
 def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
-    """Return the world position of the origin of `centered` coordinates.
+    """Return the world position of the origin of the shifted coordinates (see `centered`).
 
-    `shift` is the difference between q and the centered q.
+    `shift` is the difference between q and the result of `centered`.
     """
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
@@ -175,7 +175,7 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
 def body_jacobian(model: Model, frame: str | None, q: np.ndarray) -> np.ndarray:
     """Return the Jacobian (6, nv) of the body that carries a frame.
 
-    The Jacobian is in world axes, about the world origin. It is zero for the world (None).
+    The Jacobian is in world axes, about the world origin. For the world (None), it is zero.
     """
     if frame is None:
         return zeros(6, model.nv)
@@ -246,5 +246,5 @@ def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
     ratio = minimum(before / maximum(after, SLOW), 1.0)
-    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # keeps the result differentiable at rest
+    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # 1 at rest
     return (part - 1.0) * ahead

@@ -95,6 +95,7 @@ def bouncing(
     gravity: Number,
 ) -> Bounces:
     """Return the contacts, with restitution in their velocity bounds, and the first impact time.
+
     The velocities `free.v` and `free.ahead` are treated as velocities at the middle of the previous
     and of the current step. With this convention, positions in free fall are exact.
     """
@@ -123,7 +124,7 @@ def bouncing(
 
 
 def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Number) -> Strike:
-    """Return the motion of a contact slot along its normal, if no contact forces act."""
+    """Return the normal motion of a contact slot in a step without contact forces."""
     row = _normal_row(carriers[touch.carrier], touch)
     before, after = dot(row, free.v), dot(row, free.ahead)
     u, a = 0.5 * (before + after), (after - before) / free.dt

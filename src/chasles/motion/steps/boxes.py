@@ -264,7 +264,7 @@ def _within(start: np.ndarray, way: np.ndarray, reach: list[Number]) -> tuple[Nu
 
 
 def _crossing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> np.ndarray:
-    """Return the midpoint between the closest edges of two boxes that touch edge to edge."""
+    """Return the midpoint between the closest points of two edges, for boxes in edge contact."""
     middles, reach = [], []
     for box, at, sign, line in zip(
         (body, surface), (over, under), (-1.0, 1.0), apart.lines, strict=True

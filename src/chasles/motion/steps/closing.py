@@ -64,7 +64,7 @@ class Reduction(NamedTuple):
         return _product(self.G.T, _product(A, self.G))
 
     def row(self, row: Row) -> Row:
-        """Convert coefficients of all joint velocities to coefficients of the independent ones."""
+        """Express a combination of joint velocities in terms of the independent velocities."""
         J = _dense(row, len(self.G))[None]
         return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
 
@@ -114,7 +114,7 @@ def _dense(row: Row, size: int) -> np.ndarray:
 
 
 def _inverse_mass(M: np.ndarray, row: np.ndarray) -> Number:
-    """Return r M^-1 r' for r = `row`: the inverse of the effective mass for the velocity r v."""
+    """Return r M^-1 r', the inverse effective mass for the velocity r v, where r is `row`."""
     return dot(row, solved(M, row, range(len(M)), None))
 
 

@@ -177,8 +177,8 @@ class Interval(NamedTuple):
     def zero(self, whole: Number) -> Number:
         """Return the fraction of the step at which the directional derivative is zero.
 
-        The derivative is interpolated linearly. The result is used only if `whole` is 0; it is 1 if
-        the derivative is not positive at the end of the full step.
+        The derivative is interpolated linearly. `whole` is 1 if the derivative is not positive at
+        the end of the full step, and 0 otherwise. The result is used only if `whole` is 0.
         """
         low, high, least, most = self
         return low - least * (high - low) / select(whole, 1.0, most - least)
@@ -201,7 +201,8 @@ class Newton:
     held : Sequence[Number]
         Normal impulses of the potential contact points, which bound friction if `fixed` is 1.
     fixed : Number
-        1 if friction is bounded by the impulses `held`, 0 if by the current normal impulses.
+        1 if friction is bounded by the impulses `held`, 0 if friction is bounded by the current
+        normal impulses.
     solve : Solver | None
         Solver of linear systems, by default `solution`.
     search : Search | None
@@ -280,9 +281,9 @@ class Newton:
     def work(self, v: np.ndarray) -> tuple[Number, Number]:
         """Return the work of impulses, and the energy available from overlaps and restitution.
 
-        The work is evaluated at end-of-step velocities: the kinetic energy grows at most by the
-        work of smooth forces plus this work (Anitescu and Potra 1997). The work is computed from
-        the momentum balance, so that it includes the error of the solution.
+        The work is evaluated at the velocities at the end of the step. The kinetic energy grows at
+        most by the work of smooth forces plus this work (Anitescu and Potra 1997). The work is
+        computed from the momentum balance, so that it includes the error of the solution.
         """
         momentum = np.array([dot(row, v) for row in self.p.H], dtype=object) - self.p.p
         released: Number = 0.0
@@ -361,7 +362,7 @@ class Newton:
         return self._solve(System(slots, self._stopping(v), rubbing, g))
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
-        """Return the derivatives of the impulses at all stops with respect to speed."""
+        """Return the derivatives of the impulses at joint and tendon limits, by velocity."""
         return [stop.term.slope(speed_along(stop.row, v)) for stop in self.p.stops]
 
     def solution(self, system: System) -> np.ndarray:

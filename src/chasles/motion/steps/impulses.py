@@ -44,7 +44,10 @@ Restitution acts only at higher speeds."""
 
 
 def stiffness(fraction: float, weight: Number) -> Number:
-    """Return the impulse per unit velocity, 1 / (fraction * `weight`). `weight`: inverse mass."""
+    """Return the impulse per unit velocity, 1 / (`fraction` * `weight`).
+
+    `weight` is the inverse mass, which is clamped (see `bounded`).
+    """
     return 1.0 / (fraction * bounded(weight))
 
 

@@ -268,7 +268,8 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     d/2) with the velocities d/h. The momenta p = M qd at both ends are the derivatives of the
     action with respect to the ends (Marsden and West 2001, section 1.5; on groups, Bou-Rabee and
     Marsden 2009). Let D(a, b) be the derivative of difference(a, b) with respect to b (the identity
-    for additive coordinates), p_m = M d/h the momenta at the midpoint, and f the force there. Then
+    for additive coordinates), and let p_m = M d/h be the momenta and f the force at the midpoint.
+    Then
 
         p0 = D(q1, q0)' (p_m - h/2 D(q1, q_m)^-T f),  p1 = D(q0, q1)' (p_m + h/2 D(q0, q_m)^-T f).
 

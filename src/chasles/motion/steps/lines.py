@@ -87,7 +87,7 @@ class Drawn(NamedTuple):
     line : Line
         The tendon or joint.
     row : Row
-        Rate of its length or angle, as a combination of joint velocities.
+        Rate of the length or angle, as a combination of joint velocities.
     length : Number
         Length (m) of the tendon, or angle (rad) of the joint.
     weight : Number

@@ -1,6 +1,6 @@
 """Robot and contact parameters that are inputs of a time step.
 
-The names are those of `chasles.model.parameters`. Time steps add these contact parameters:
+For the names of robot parameters, see `chasles.model.parameters`. The contact parameters are:
 
 | name | shape | description |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Springs, dampers and fluid in an implicit step: forces and derivatives.
+"""Forces of springs, dampers and fluid in an implicit step, and their derivatives.
 
 The stiffness and damping matrices contain only terms that never add energy. For a spring with
 stiffness k whose length has the gradient J, the stiffness matrix contains k J'J, but not the term

@@ -51,8 +51,8 @@ class Scene:
     def _few(self) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
         """Contact points as in `usual`, but with convex hulls reduced to a few of their vertices.
 
-        The number of points is the same, so they suffice to count slots. Their expressions are
-        built much faster.
+        The number of points is the same as in `usual`, so these points suffice to count slots. The
+        expressions for these points are built much faster.
         """
         bodies: list[Any] = []
         for pair in self.pairs:

@@ -221,9 +221,9 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Rows) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap in `gaps`, and its row of `rows`.
+    """Return the index of the smallest gap in `gaps`, and the row of `rows` with this index.
 
-    The first entry of the returned row is replaced by this gap.
+    The first entry of the returned row is replaced by the smallest gap.
     """
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]

@@ -60,12 +60,15 @@ def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spo
 
 
 def balls_on_surface(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return a potential contact point for each ball of a body: at vertices and rounded ends."""
+    """Return a potential contact point for each ball of a body, such as the ends of a capsule."""
     return [_ball(over.out(at), radius, surface, under) for at, radius in body.balls()]
 
 
 def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return three contact points on each rim of a cylinder: the lowest, and two at 120 degrees."""
+    """Return three contact points on each rim of a cylinder, at intervals of 120 degrees.
+
+    The first of the three is the lowest point of the rim.
+    """
     normal = normal_of(plane, under)
     foot, found = under.out(plane.point), []
     for rim in body.rims:
@@ -89,7 +92,10 @@ class Corners(NamedTuple):
 
 
 def corners_of(pair: Pair) -> np.ndarray | None:
-    """Return the corners (n, 3) of a hull on a plane if only the lowest ones touch, else None."""
+    """Return the corners (n, 3) of a hull on a plane if the hull has many corners, else None.
+
+    For many corners (more than `MOST_CORNERS`), only the lowest corners are contact points.
+    """
     if not (isinstance(pair.body, ConvexMesh) and isinstance(pair.surface, Plane)):
         return None
     return pair.body.points if len(pair.body.points) > MOST_CORNERS else None
@@ -101,7 +107,7 @@ def normal_of(plane: Plane, under: Placed) -> np.ndarray:
 
 
 def tilted(over: Placed, normal: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the four tilted directions used to find the lowest vertices, in hull axes.
+    """Yield the four tilted directions, in hull axes, that are used to find the lowest vertices.
 
     `normal` is the normal of the plane in the world.
     """

@@ -565,7 +565,7 @@ class Steps:
         fine: Number,
         apart: Apart | None,
     ) -> Program:
-        """Return the program of an iteration, which leaves finished states unchanged.
+        """Return the program of an iteration. The program does not change finished states.
 
         Parameters
         ----------
@@ -578,7 +578,7 @@ class Steps:
         point, new : np.ndarray or list
             Velocities and solver state after the iteration.
         fine : Number
-            0 if the step is rejected; then only the number of iterations changes.
+            0 if the step is rejected; in this case, only the number of iterations changes.
         apart : Apart | None
             Calls to subprograms.
         """

@@ -5,7 +5,7 @@ a mode without discontinuities: moving joints keep the sign of their friction, a
 are held by a constraint force. At the end of the step, impulses P correct the friction of the mode:
 
     v = v1 + M^-1 P,   low <= P <= high
-    v >= 0 where P = low,   v <= 0 where P = high,   v = 0 where P is between them
+    v >= 0 where P = low,   v <= 0 where P = high,   v = 0 where low < P < high
 
 If the velocity of a joint would change its sign after a fraction theta of the step, friction is
 between -f and f for the remainder of the step, as for a held joint. `low` and `high` bound the
@@ -90,7 +90,7 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """Create an instance for a step of h seconds that changes the velocities from v0 to v1.
+        """Create an `Ending` for a step of h seconds that changes the velocities from v0 to v1.
 
         `holding` contains the friction forces that keep joints at rest.
         """
@@ -163,7 +163,10 @@ class Sticking:
     def ended(
         self, system: System, h: Any, y: np.ndarray, end: Ending
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the velocities after the impulses at the end of the step, and the impulses."""
+        """Return the velocities at the end of the step, and the friction impulses there.
+
+        The velocities include the effect of the friction impulses.
+        """
         raise NotImplementedError
 
 

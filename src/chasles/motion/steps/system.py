@@ -227,7 +227,7 @@ class Local(System):
         return self._with(there, y), speed
 
     def _with(self, there: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Append additional states, such as those of soft surfaces, to the position vector `there`.
+        """Append additional states, such as positions of soft surfaces, to the position `there`.
 
         The additional states are entries of the integrator's state vector y.
         """

@@ -39,7 +39,7 @@ FEW = 1
 """Maximum number of potential contact points between two bodies for which each point has its own
 Jacobian.
 
-If there are more points, they share the Jacobian of the relative motion of the bodies.
+If there are more points, all of them share the Jacobian of the relative motion of the bodies.
 """
 
 
@@ -250,9 +250,9 @@ class Near(NamedTuple):
 def direct(
     carriers: list[np.ndarray], touches: list[Touch]
 ) -> tuple[list[np.ndarray], list[Touch]]:
-    """Compute a Jacobian for each contact (`Touch.direct`) if few contacts share one Jacobian.
+    """Replace a Jacobian that few contacts share by one Jacobian for each of them (`Touch.direct`).
 
-    Returns the new list of Jacobians and the new list of contacts.
+    Return the new list of Jacobians and the new list of contacts.
     """
     counts = Counter(touch.carrier for touch in touches)
     every: list[np.ndarray] = []

@@ -212,7 +212,7 @@ def _dynamics(
         found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
         return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    if own:  # `program` needs a model built from a description to make its parameters symbols
+    if own:  # parameters can only be symbols in a model that is built from a description
         smooth = connected(_frictionless(model.source), mimic=model.mimics)
     mass = program(smooth, "mass_matrix", **free)
     inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
