@@ -1,4 +1,4 @@
-"""Lazy imports of objects by import path, such as functions of optional subpackages."""
+"""Lazy imports of objects, such as functions of optional subpackages, by import path."""
 
 from importlib import import_module
 from typing import Any
@@ -37,7 +37,7 @@ def imported(place: str) -> Any:
 class Sourced:
     """Descriptor that imports its value when the attribute is read.
 
-    The import path is the attribute `source` of the instance, relative to `package`.
+    The import path consists of `package`, a dot and the instance's attribute `source`.
     """
 
     def __init__(self, package: str) -> None:

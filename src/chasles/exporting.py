@@ -41,10 +41,10 @@ from chasles.version import VERSION
 from chasles.writing import store_all
 
 DERIVATIVES = "_derivatives"
-"""Suffix that, appended to a function name, requests the derivatives of the function."""
+"""Suffix of a function name that requests the derivatives of the function."""
 
 STATES = 3
-"""Number of states whose expected results are stored in the exported test."""
+"""Number of states in the exported test, each with the expected results."""
 
 CHOICE = 32
 """Number of random states from which the test states of `resolved_rate` are selected."""
@@ -102,7 +102,7 @@ def export(
     overwrite : bool, optional
         Replace existing files.
     **options
-        Options of the functions, such as frame, axes and at.
+        Options of the functions, such as `frame`, `axes` and `at`.
 
     Returns
     -------
@@ -118,9 +118,9 @@ def export(
     "resolved_rate" is the step of `chasles.control.resolved_rate` for the twist of `frame`, or for
     `tasks`, with `damping`, `singular` and `passes`. "time_step" is one step of size `dt` with the
     integrator "time-stepping", with `contacts`, `limits` and `control` as in `rollout`. With
-    ctrl=True, it takes actuator controls instead of joint torques. For robots with loops, the
-    option `q` is a configuration in which the loops are closed; it determines the choice of
-    independent coordinates.
+    ctrl=True, "time_step" takes actuator controls instead of joint torques. For robots with loops,
+    the option `q` is a configuration in which the loops are closed. This configuration determines
+    the choice of independent coordinates.
 
     If the robot's name is reserved in C, C++, CMake or a system header, the prefix is "robot_"
     followed by the name. A long name is shortened and ends in a hash. A comment in the header notes
@@ -310,8 +310,8 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
     """Return a program for one step of resolved-rate control, and test inputs for it.
 
-    Of `CHOICE` random inputs, the exported test uses the `STATES` that result in the smallest
-    joint velocities, because their configurations are far from singularities.
+    The exported test uses `STATES` of `CHOICE` random states: those with the smallest resulting
+    joint velocities, because such states are far from singularities.
     """
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks

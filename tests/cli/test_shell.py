@@ -67,7 +67,8 @@ def test_functions_with_options_of_their_own_are_for_python() -> None:
     result = invoke("export", "four_bar", "-f", "actuator_forces", "-o", "c")
     assert result.exit_code == 2
     assert re.search(
-        "needs the arguments 'actuated' and 'weights'; use the Python function chasles.export",
+        "cannot pass 'actuated' and 'weights' to this function; "
+        "use the Python function chasles.export",
         result.stderr,
     )
 

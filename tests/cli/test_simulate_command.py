@@ -338,7 +338,8 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
         (["puma560", "--control", "pid"], r"--control: law is 'pid'; give one of pd"),
         (
             ["puma560", "--control", "pd", "--kp", "1"],
-            r"--control: law 'pd' needs stiffness and damping; give both.*--stiffness 100 --damp",
+            r"--control: law 'pd' needs stiffness and damping; "
+            r"give both gains.*--stiffness 100 --damp",
         ),
         (
             ["puma560", "--follow", "a.csv"],
@@ -355,7 +356,7 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
         (["four_bar", "--q", "crank=9e9x"], r"--q: '9e9x' is not a number"),
         (["planar:1", "--resume"], r"simulation: there is no simulation to continue"),
         (["--resume", "-o", "void"], r"void: the folder has no simulation to continue"),
-        (["planar:1", "--resume", "--overwrite"], r"give only one of them"),
+        (["planar:1", "--resume", "--overwrite"], r"use --resume to continue, or --overwrite"),
     ],
 )
 def test_wrong_flags_are_refused_by_name(arguments: list[str], message: str) -> None:

@@ -57,7 +57,7 @@ HOSTILE = {
 def test_hostile_meshes_are_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(HOSTILE[name])
-    with raises("E-FILE-065|E-FILE-066|E-FILE-067|E-FILE-068", name):
+    with raises("E-FILE-065|E-FILE-066|E-FILE-067|E-FILE-068|E-FILE-093", name):
         meshes.check(path)
     assert solids.mesh(path) is None
 

@@ -471,7 +471,7 @@ REFUSED = {
     "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "there is no <collision>"),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
-        "'model://arm' is neither in a parent folder of the file nor in ROS_P",
+        "'model://arm' is neither in a parent folder of the file nor in the folders listed in",
     ),
     "http": (
         chain("<include><uri>https://x.org/arm</uri></include>"),

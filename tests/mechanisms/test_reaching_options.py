@@ -212,7 +212,7 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "pose as rotation": (
         lambda: {"tool": Orientation(np.eye(4))},
-        "the rotation of an orientation is a 4x4 pose matrix; pass its rotation: T",
+        "the rotation of an orientation is a 4x4 pose matrix; pass only the rotation: T",
     ),
     "pose as position": (lambda: {"tool": Position(np.eye(4))}, "pass the last column of the pose"),
     "weight": (

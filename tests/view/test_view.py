@@ -330,7 +330,7 @@ def test_motions_of_other_types_are_refused_with_a_remedy() -> None:
     ("arrays", "said"),
     [
         ({"t": np.zeros(2), "q": np.zeros((2, 3))}, "E-FILE-029 m.npz:"),
-        ({"t": np.array([1.0, 0.0]), "q": np.zeros((2, 2))}, "E-FILE-030 m.npz:"),
+        ({"t": np.array([1.0, 0.0]), "q": np.zeros((2, 2))}, "E-FILE-092 m.npz:"),
         ({"t": np.zeros(1), "q": np.full((1, 2), np.nan)}, "E-FILE-030 m.npz:"),
         ({"q": np.zeros((1, 2))}, "E-FILE-027 m.npz:"),
     ],

@@ -34,19 +34,19 @@ class Backend(NamedTuple):
     - adjoint: the module that defines `Adjoint`, which runs a loop backward.
     - search: the module that defines `Search`, which repeats a step until each problem is solved or
       abandoned.
-    - iterated: the module that combines several kernels into one that iterates (`llvm.iterated`).
-    - chain: the module that defines `Chain`, which runs several kernels in turn on a tile of
-      states.
+    - iterated: the module that combines several kernels into an iterative kernel (`llvm.iterated`).
+    - chain: the module that defines `Chain`, which runs several kernels in turn on a tile (a block
+      of states, one per SIMD lane).
     - rounds: the module that defines `Rounds`, which repeats a sequence of kernels and loops.
     - gram: the module that defines `Grams`, which sums Gram matrices.
-    - staged: number of scalar multiplications in matrix products above which a program should
-      return the factors of its results instead of the products (`Staged`); None if the backend does
-      not accept staged programs.
-    - similar: numbers of bodies and of instructions above which limbs of the same structure should
-      be traced to the same instructions (`Program.alike`), so that they can share code. This
-      applies to functions, not to time steps.
-    - first: the backend whose code is used until optimized code is ready; it compiles faster, but
-      its code is slower.
+    - staged: threshold for the number of scalar multiplications in matrix products. Above it, a
+      program should leave the products to the backend and return their factors (`Staged`). None if
+      the backend does not accept such programs.
+    - similar: thresholds for the numbers of bodies and of instructions. Above both, limbs of the
+      same structure are traced to the same instructions (`Program.alike`), so that these limbs can
+      share code. The thresholds apply to functions, not to time steps.
+    - first: name of a backend that compiles faster. The slower code of this backend is used until
+      optimized code is ready.
     """
 
     module: str
@@ -93,8 +93,8 @@ BACKENDS: dict[str, Backend] = {
         similar=(20, 6000),
     ),
 }
-"""Backends by name. The first one listed for a device is its default. Modules are imported on first
-use."""
+"""Backends by name. The first backend listed for a device is the default of this device. Modules
+are imported on first use."""
 
 USUAL = next(iter(BACKENDS))
 """Name of the default backend."""
@@ -237,7 +237,7 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register a call that Python handled, so that a fast entry can handle later calls like it.
+    """Register a call handled in Python, so that the fast entry handles calls with these options.
 
     owner: the `__self__` of the fast entry (see `llvm.ways.learn`).
     """
@@ -246,8 +246,10 @@ def learn(
 
 
 def described(backend: str) -> str:
-    """Describe the hardware that runs a backend's code; raise an error if the hardware is
-    missing."""
+    """Describe the hardware that runs a backend's code.
+
+    Raise an error if the hardware is missing.
+    """
     return _backend(backend).described()
 
 
@@ -257,12 +259,14 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
 
 
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) -> Any:
-    """Combine kernels into one that iterates each step until convergence (`llvm.iterated`)."""
+    """Combine kernels into a kernel that iterates each step until convergence (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
 
 
 def chain(links: Sequence[Link], outputs: Sequence[str], backend: str = USUAL) -> Any:
-    """Combine kernels into one that runs them in turn on tiles of states (`llvm.chain`).
+    """Combine kernels into a kernel that runs them in turn on each tile (block) of states.
+
+    See `llvm.chain`.
 
     outputs: names of the arrays that the chain returns.
     """

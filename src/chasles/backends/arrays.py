@@ -14,7 +14,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.expr import Interface, Variable
 
 Rows = Sequence[np.ndarray]
-"""Arrays (count, size), one row per state."""
+"""Arrays of shape (count, size), with one row per state."""
 
 
 class Kernel(Protocol):
@@ -60,8 +60,9 @@ class Load(NamedTuple):
 
     - key: key of the entry.
     - kind: type of the wrench object, or None if the wrench is an array.
-    - places: offsets of the wrench's value, axes and point in the object (`objects.places`).
-    - axes, at: the axes and point that the wrench must have.
+    - places: offsets (bytes) at which the wrench object stores its value, axes and point
+      (`objects.places`).
+    - axes, at: required axes and point of the wrench.
     """
 
     key: str
@@ -74,10 +75,11 @@ class Load(NamedTuple):
 class Target(NamedTuple):
     """A resolved call: the fast entry of a kernel, and the sources of the kernel's inputs.
 
-    - sources: an integer 4 k + s for each input. The input is argument k of the caller if s is 0,
-      wrench k if s is 1, and item k of `fixed` if s is 2.
+    - sources: an integer 4 k + s for each input. The input is argument k of the call if s is 0,
+      wrench k of `loads` if s is 1, and item k of `fixed` if s is 2.
+    - fixed: inputs that are not arguments of the call, such as the time of a robot at a fixed time.
     - loads: the wrenches in the order of `f_ext`, or None if `f_ext` is not passed.
-    - shown: number of returned results, by default all.
+    - shown: number of results returned to the caller, by default all.
     - gap, margin: limits for a call that does not return all results. The kernel's last result then
       holds each state's squared closure error and singularity margin (`callers.Guarded`). The entry
       handles the call only if no squared error exceeds `gap` and every margin exceeds `margin`.
@@ -93,7 +95,7 @@ class Target(NamedTuple):
 
 
 LARGEST = 2**53
-"""Largest accepted count, up to which float64 represents all integers exactly."""
+"""Maximum count. Up to this value, float64 represents all integers exactly."""
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
@@ -121,7 +123,9 @@ def words(numbers: Iterable[int]) -> "standard.array[int]":
     try:
         return standard.array("q", numbers)
     except (OverflowError, TypeError) as error:
-        raise InputError("E-CALL-098", f"a size or count must be an integer: {error}") from None
+        raise InputError(
+            "E-CALL-098", f"a size or count must be a 64-bit integer: {error}"
+        ) from None
 
 
 def check_tolerance(function: str, tolerance: Any) -> None:
@@ -317,7 +321,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
-    """Return a view of an output array with one row per state, or a new array if necessary."""
+    """Return a view of an output array with one row per state, or a new array if impossible."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
     shape = (count, variable.size)
@@ -331,8 +335,8 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     """Return the input rows themselves if the rows do not overlap an output, else return a copy.
 
-    An input with several rows is not copied if it coincides with the only output, because a batch
-    reads each tile before it writes to the same memory.
+    In a batch with a single output, an input may be the same array as the output: the kernel reads
+    each block of rows before it overwrites the block.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):

@@ -45,7 +45,8 @@ class Artifact:
 
     - workspace: size (bytes) of the workspace that a thread needs for a batch.
     - work: approximate number of operations per state.
-    - tiled: True if the code only has the function `tiled` (`llvm.source`).
+    - tiled: True if the code has only the function `tiled`, which computes one tile, a block with
+      one state per SIMD lane (`llvm.source`).
     """
 
     interface: Interface
@@ -80,7 +81,7 @@ class Artifact:
 
 
 def _counts(rows: list[Any]) -> tuple[Any, ...]:
-    """Convert lists of integers to tuples, and check each integer."""
+    """Convert lists of integers to tuples; raise an error if an entry is not a valid count."""
     return tuple(tuple(checked_count("a number", n, least=0) for n in row) for row in rows)
 
 
@@ -198,7 +199,7 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 class _Place(NamedTuple):
-    """An open folder, whose entries are accessed through its handle.
+    """An open cache folder; entries are accessed through the folder's handle.
 
     The handle ensures that the folder cannot be replaced during use. On systems without folder
     handles, paths are used.
@@ -218,14 +219,17 @@ class _Place(NamedTuple):
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[_Place]:
-    """Open a folder; raise OSError if it is a link or other users can access it."""
+    """Open a folder; raise OSError if the folder is a link or accessible to other users."""
     handle = None
     if os.open in os.supports_dir_fd:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS)
     try:
         status = os.lstat(path) if handle is None else os.fstat(handle)
         if not _trusted(status, stat.S_ISDIR, path):
-            raise FileError("E-CACHE-001", f"{path} is accessible to other users")
+            raise FileError(
+                "E-CACHE-001",
+                f"cache folder {path} must be accessible only to this user (mode 0700)",
+            )
         yield _Place(path, handle)
     finally:
         if handle is not None:
@@ -238,7 +242,7 @@ def is_private(path: Path) -> bool:
 
 
 def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
-    """Return True if a file has the right type and only this user, its owner, has access."""
+    """Return True if a file has the right type, belongs to this user and is private."""
     if not hasattr(os, "geteuid"):
         own = folder.resolve().is_relative_to(Path.home().resolve())
     else:

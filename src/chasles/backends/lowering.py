@@ -435,8 +435,9 @@ def _freeing(
 ) -> list[int]:
     """Return an order of the instructions that keeps few values alive at once.
 
-    Of the instructions that can run, the one that ends the most live ranges is next. If each of
-    them adds a live value, the first one in the given order is next.
+    The candidates for the next position are the instructions with known arguments. The candidate
+    that ends the most live ranges is chosen. If every candidate adds a live value, the first
+    candidate in the given order is chosen.
     """
     place, found = {k: time for time, k in enumerate(order)}, list[int]()
     users: dict[int, list[int]] = {k: [] for k in order}

@@ -102,7 +102,7 @@ WAY = (
 - workspace: size (bytes) of the workspace that `batch` needs.
 - most: number of states above which threads share a batch.
 - number, element, bytes: NumPy's type number of the kernel's dtype, 0 or 1 for double or single
-  precision, and the bytes of an element.
+  precision, and the size (bytes) of an element.
 - inputs, outputs: numbers of input and output arrays.
 - numbers: total number of entries in all inputs of a state.
 - nonzero: number of quaternions in the inputs, each of which must be nonzero.
@@ -148,7 +148,7 @@ MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
 that exceed one of these maxima are handled in Python."""
 
 UNBOUNDED = 1 << 40
-"""Number of states that exceeds any batch that fits in memory, used as "no limit"."""
+"""Number of states that stands for "no limit", larger than any batch that fits in memory."""
 
 SINGLE_NUMBER = 11
 """NumPy's type number for float32."""
@@ -181,7 +181,7 @@ def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
-"""Indices in NumPy's C API table, unchanged since its first version."""
+"""Indices of entries in NumPy's C API table. All versions of NumPy use the same indices."""
 
 
 def for_ever(kept: Any) -> Any:

@@ -101,7 +101,7 @@ def rolled(program: Program) -> Rolled | None:
 def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
     """Divide a program into segments, in order of execution, and omit unused instructions.
 
-    The first segments compute angles that are sums of inputs, with their sines and cosines."""
+    The first segments compute the sines and cosines of angles that are sums of inputs."""
     code = program.code
     left = bytearray(len(code))
     for r in results:
@@ -126,8 +126,8 @@ def _as_soon_as_known(
 ) -> list[list[int]]:
     """Return the segments in an order that needs less memory.
 
-    Each segment is followed by the segments for which it was the last missing input. Among these,
-    the one with the shortest chain of dependent segments comes first.
+    A segment is ready once all segments that provide its inputs are placed. Segments that become
+    ready are placed next, beginning with the segment that has the shortest chain of dependents.
     """
     home = {k: n for n, segment in enumerate(segments) for k in segment}
     needs = [{home[a] for k in each for a in code[k].args if a in home} for each in segments]

@@ -121,8 +121,7 @@ def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
 
 
 def _step(w: Writer, rows: str, length: int) -> str:
-    """Emit code that computes the row stride: the given length, or zero if all states share one
-    row."""
+    """Emit code that computes the row stride, which is zero if all states share one row."""
     shared = w.emit(f"icmp eq i64 {rows}, 1")
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
 

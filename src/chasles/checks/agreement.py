@@ -17,7 +17,7 @@ ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """Return the accuracy loss of a function that inverts the mass matrix or link inertias."""
+    """Return the accuracy loss caused by inverting the mass matrix or link inertias."""
     if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in HISTORICAL.get(function, ())}
@@ -43,7 +43,7 @@ def size_of(trial: Trial, function: str) -> float:
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
-    """Return the sets of keyword arguments with which to test a function."""
+    """Return the keyword arguments for each test of a function."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
         return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]
@@ -130,7 +130,7 @@ CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
 """Names of the functions that are defined only if the moving bodies have a positive total mass."""
 
 BATCH = 11
-"""Batch size of the checks, larger than every SIMD width and not a multiple of any of them."""
+"""Batch size of the checks: a prime number larger than every SIMD width for float64."""
 
 
 class Case(NamedTuple):

@@ -61,7 +61,7 @@ def relative_error(compared: Comparison) -> float:
 
 
 def first_difference(compared: Comparison, tolerance: float) -> str:
-    """Return a description of the first entry that exceeds the tolerance, or an empty string."""
+    """Describe the first entry with an error above the tolerance; return "" if there is none."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return f"shape {a.shape} instead of {b.shape}"
@@ -96,7 +96,7 @@ class Units:
     translations. `position` (nq) is 1 / length for coordinates in m, and 1 for other coordinates.
     `closing` scales the rows of the loop equations.
 
-    Derived factors:
+    Derived factors, and the quantities that they scale:
 
     - rate (nv): velocities, accelerations and steps.
     - inertia, mobility (nv, nv): the mass matrix and its inverse.

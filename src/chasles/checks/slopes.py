@@ -209,10 +209,10 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return the time derivative of the difference of two motions with the same joint velocity.
+    """Return the rate at which two motions with the same joint velocity move apart.
 
-    The motions start at nearby configurations that differ along `trial.direction`. The
-    derivative is per unit of the initial difference.
+    The motions start at nearby configurations that differ along `trial.direction`. The rate is
+    per unit of the initial difference.
     """
     q, qd, d = trial.q, trial.qd, trial.direction
 

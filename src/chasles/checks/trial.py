@@ -1,4 +1,4 @@
-"""Random robot states for tests that evaluate functions without compilation."""
+"""Random robot states for the checks, and evaluation of functions at these states."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -67,7 +67,7 @@ class Trial:
 
     @property
     def load(self) -> dict[Any, np.ndarray]:
-        """Value of `f_ext` that applies the wrench to the tool frame."""
+        """Value of `f_ext` that applies `wrench` (in world axes) to the tool frame."""
         return self.on(self.robot.tool)
 
     def on(self, frame: str) -> dict[Any, np.ndarray]:
@@ -149,7 +149,7 @@ class Trial:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names of the frames to test: the tool frame, and a body in the middle of the model."""
+        """Names of the frames to test: the tool frame, and the middle body in the body list."""
         bodies = self.model.bodies
         middle = [bodies[len(bodies) // 2].name] if bodies else []
         return tuple(dict.fromkeys([self.robot.tool, *middle]))
@@ -215,7 +215,7 @@ class Trial:
 
     @cached_property
     def inverting(self) -> Loss:
-        """Accuracy loss from the inverse of a mass matrix with a condition number above 1e4."""
+        """Accuracy loss from inverting a mass matrix with a condition number above 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has a condition number of {condition:.0e}"

@@ -21,8 +21,8 @@ WIDEST = 1e-2
 
 
 ROUNDING = 1e-11
-"""Relative tolerance for results that differ only by rounding, such as those of two methods. The
-largest measured difference is 4e-13 (`python -m benchmarks verify`)."""
+"""Relative tolerance for results that differ only by rounding, such as the results of two methods.
+The largest measured difference is 4e-13 (`python -m benchmarks verify`)."""
 
 DIFFERENCES = 1e-8
 """Relative tolerance for finite differences. The largest measured error is 4e-10 (`linearize`)."""
@@ -265,7 +265,7 @@ def left_out(at: Trial) -> tuple[str, ...]:
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
     """Return the checks to run.
 
-    `full` includes the checks of a full verification, and `compiled` those that compile programs.
+    `full=True` adds the costly checks, and `compiled=False` omits checks that compile programs.
     """
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 

@@ -122,7 +122,7 @@ Partition = tuple[Path, Path]
 
 @dataclass(frozen=True)
 class Job:
-    """Computation to run on each log. It can be pickled and run in any process.
+    """Picklable computation that runs on each log, in any process.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class Job:
 
     @cached_property
     def chosen(self) -> dict[str, list[int] | None]:
-        """Indices of the columns to write for each quantity. None means all columns."""
+        """Indices of the columns to write for each quantity, or None for all columns."""
         found: dict[str, list[int] | None] = {}
         for quantity, names in groups(self.robot, self.frames).items():
             some = [k for k, name in enumerate(names) if name in self.wanted]
@@ -200,7 +200,7 @@ class Job:
         return json.dumps({**origin, "recipe": self.recipe}).encode()
 
     def reader(self) -> Reader:
-        """Return a reader of logs. If derivatives are computed, logs must have no time gaps."""
+        """Return a log reader, which allows gaps in time unless derivatives are computed."""
         needed = ("q",) if self.differentiate else ("q", "qd", "qdd")
         gaps, threaded = not self.differentiate, self.threads > 1
         given = (self.robot, self.columns, self.units, self.skip_bad, needed)
@@ -338,7 +338,7 @@ class Total:
         return self.computed / max(self.seconds, 1e-9)
 
     def data(self, job: Job) -> dict[str, Any]:
-        """Return machine-readable results. Joint torques are included if they were computed."""
+        """Return machine-readable results, with joint torques if they were computed."""
         names = column_names(job.robot)["tau"] if "tau" in job.chosen and self.states else ()
         forces = [
             {"column": name, "peak": peak, "rms": rms}

@@ -1,8 +1,8 @@
 """Manifest `run.json` of a simulation folder, with digests of the inputs and of all files.
 
 The SHA-256 digest of each file is added to the manifest before the file is written. A resumed run
-can therefore recognize its own files, even after it was killed. Other files are never replaced or
-removed.
+can therefore recognize the simulation's files, even if the earlier run was killed. Other files are
+never replaced or removed.
 """
 
 import hashlib
@@ -75,7 +75,7 @@ class Manifest:
             descriptor = held(self.folder)
         except BlockingIOError:
             problem = "another process is writing a simulation to this folder"
-            remedy = "wait until it finishes, or choose another --output"
+            remedy = "wait until that process ends, or choose another --output"
             raise ModelError("E-CLI-061", problem, remedy, file=self.folder) from None
         if descriptor is not None:
             self._release = weakref.finalize(self, os.close, descriptor)

@@ -57,8 +57,8 @@ class Task:
         File of external forces and couples. The default is the gripper load in a .dat robot file,
         if any.
     forces_on
-        Frame at whose origin the forces act and in whose axes they are expressed (default: the
-        tool).
+        Frame of the forces (default: the tool). The forces act at the frame's origin and are
+        expressed in its axes.
     step
         Time step (s) of a motion without times.
     differentiate
@@ -309,7 +309,10 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces: none, or read from a file with a single row or one row per sample."""
+    """External forces at the samples of a motion.
+
+    A file with a single row defines constant forces. Otherwise, each row belongs to one sample.
+    """
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on

@@ -21,7 +21,7 @@ from chasles.robot import Robot
 
 @dataclass(frozen=True)
 class Loading:
-    """Options of `chasles.load`. For built-in robots, `snap` has no effect."""
+    """Options of `chasles.load`; for built-in robots, `snap` has no effect."""
 
     floating: bool = False
     mimic: bool = True
@@ -55,7 +55,7 @@ def find(target: str, how: Loading) -> Robot:
 
 
 def located(target: str) -> Path | None:
-    """Locate a robot file by path or name. Return None for a built-in robot."""
+    """Locate a robot file by path or name; return None for a built-in robot."""
     if target.partition(":")[0] in robots.ROBOTS and not os.path.isfile(target):
         return None
     return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
@@ -180,7 +180,7 @@ def asked(
     strict: Strict = False,
     trust: Trust = False,
 ) -> Asked:
-    """Combine the robot file and the loading options, which all robot commands share."""
+    """Combine the robot argument and the loading options shared by all robot commands."""
     how = Loading(floating, not no_mimic, not no_snap, strict, given(argument), trust)
     return Asked(target, how)
 

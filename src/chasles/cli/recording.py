@@ -30,11 +30,11 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Array-name prefixes in a part file (end state, solver state), and fields of the end state."""
+"""Name prefixes of end-state and solver-state arrays in a part file; names of end-state fields."""
 
 
 class Recording:
-    """Context manager for a simulation folder, which unlocks the folder on exit.
+    """Context manager for a simulation folder; it unlocks the folder on exit.
 
     `end` is the end state of the last part file, and `notes` are messages for the user. `finished`
     is True if the motion file has been written.
@@ -57,7 +57,10 @@ class Recording:
     # Starting and resuming --------------------------------------------------------------------
 
     def begin(self, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
-        """Prepare the folder for a new simulation. `inputs` are files that must not be replaced."""
+        """Prepare the folder for a new simulation.
+
+        `inputs` are files that must not be replaced.
+        """
         self._check_new(overwrite, inputs)
         with self._placed("the folder cannot be used; choose another --output"), self._locking():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +98,7 @@ class Recording:
             self._manifest.load()
             self._manifest.check_own([MOTION])
             self.finished = self._manifest.is_own(MOTION)
-            if not (self.folder / SCENARIO).exists():  # the earlier run was killed
+            if not (self.folder / SCENARIO).exists():  # an earlier run was killed in `begin`
                 self._write_scenario()
             for path in self._found():
                 arrays = _intact(path)

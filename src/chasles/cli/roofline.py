@@ -53,7 +53,7 @@ class Row:
 
     @property
     def fraction(self) -> float:
-        """Speed as a fraction of the binding limit."""
+        """Ratio of the shortest possible time to the measured time."""
         return max(self.arithmetic, self.memory) / self.seconds
 
     def data(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class Roofline:
     def large(
         self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray], size: int
     ) -> Iterator[Row]:
-        """Time a function on a batch whose arrays have about `size` bytes."""
+        """Time a function on a batch with about `size` bytes of arrays."""
         work, ways, kinds = Work.of(compiled.program), [], []
         count = max(size // (8 * (work.read + work.written)), 2)
         for dtype in ("float64", "float32"):
@@ -139,7 +139,7 @@ class Roofline:
         return {name: vars(each) if each else None for name, each in found.items()}
 
     def show(self, console: Console) -> None:
-        """Print the machine's limits, and each function's speed as a percentage of them."""
+        """Print the machine's limits, and each function's speed as a percentage of these limits."""
         for each in (self.one, self.every, self.gpu):
             if each is not None:
                 double, single = (each.operations[d] / 1e9 for d in ("float64", "float32"))

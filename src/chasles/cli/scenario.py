@@ -57,7 +57,7 @@ from chasles.writing import store
 
 @dataclass(frozen=True)
 class Scenario:
-    """Checked values of a scenario.
+    """Validated values of a scenario.
 
     `top` contains the top-level values, `tables` the tables listed in `TABLES`, and `contacts` the
     `[[contact]]` tables. `placed(error, *path)` returns the error with the location (a line of the
@@ -82,7 +82,7 @@ class Scenario:
             raise self.placed(error.at(problem=error.fault), *path) from None
 
     def text(self, folder: Path) -> str:
-        """Return the scenario as TOML text. The robot's path is relative to `folder`."""
+        """Return the scenario as TOML text, with the robot's path relative to `folder`."""
         robot = Path(self.top["robot"])
         if os.path.exists(robot):
             robot = Path(os.path.relpath(robot, folder))
@@ -165,7 +165,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
-    # If a table is defined only by flags, its errors name the flag instead of the file.
+    # Errors in a table that only flags define name the flag instead of the file.
     used |= {(n,) for n in TABLES if n in given and not tables.get(n)}
 
     def placed(error: ModelError, *path: str | int) -> Any:
@@ -197,7 +197,7 @@ def _consistent(
     rows: list[dict[str, Any]],
     placed: Callable[..., Any],
 ) -> Scenario:
-    """Check that the values are consistent, and return the scenario with checked contacts."""
+    """Return a scenario after checking its contacts and the consistency of its values."""
     made = Scenario(DEFAULTS | top, tables, (), placed)
     control, disturbance = tables["control"], tables["disturbance"]
     if control:
@@ -244,7 +244,7 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 GAINS = "--stiffness 100 --damping 20"
 EXAMPLE = f"--control computed-torque {GAINS}"
-"""Options for a controller that holds a position, as an example in error messages."""
+"""Example of controller options in error messages: a controller that holds a position."""
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
@@ -268,7 +268,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     for key in needed:
         if key not in given:
             problem = f"law {law!r} needs {' and '.join(needed)}"
-            remedy = f"give both, for example {GAINS}"
+            remedy = f"give both gains, for example {GAINS}"
             raise made.error("E-SCENARIO-008", problem, remedy, "control", "law")
 
 
@@ -289,7 +289,7 @@ def checked_table(what: str, given: Any) -> dict[str, Any]:
     if what == "law" and known[kind] is not contact.Rigid and "friction" in rest:
         friction = {"friction": _numbers(contact.SoftFriction, "friction", rest.pop("friction"))}
     table = {"kind": kind} | _numbers(known[kind], f"{what} {kind!r}", rest) | friction
-    _made(what, table)  # the constructor checks the values
+    _made(what, table)  # raises an error if a value is invalid
     return table
 
 
@@ -317,7 +317,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:
-    """Build a shape or a contact law from a table. By default, shapes are fixed in the world."""
+    """Build a contact law or a shape (by default fixed in the world) from a table."""
     rest = {key: x for key, x in table.items() if key != "kind"}
     cls = KINDS[what][table["kind"]]
     if what != "law":

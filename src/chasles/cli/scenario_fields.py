@@ -145,7 +145,7 @@ FLAGS: dict[tuple[str | int, ...], str] = {
     ("contact",): "--foot",
     ("arguments",): "--argument",
 }
-"""Command-line names of scenario values whose flag is not "--" followed by the scenario key."""
+"""Command-line arguments for scenario keys with a flag other than "--" plus the key."""
 
 
 def flag(*path: str | int) -> str:

@@ -159,7 +159,7 @@ def digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Return the initial q and qd. Dependent coordinates are adjusted to close the loops.
+    """Return the initial q and qd, with dependent coordinates adjusted to close the loops.
 
     By default, a robot that follows a motion starts with the initial position and velocity of the
     motion.
@@ -290,7 +290,7 @@ def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
-    """Build and check the controller, whose default target is the initial position."""
+    """Build and check the controller; its default target is the initial position."""
     given = scenario.tables["control"]
     law = given.get("law", "none")
     if law in ("none", ACTUATORS):
@@ -374,7 +374,7 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
 
 
 def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
-    """Return contact pairs between collision shapes, and between these and the plane z = 0."""
+    """Return contact pairs of collision shapes with each other and with the plane z = 0."""
     law, pairs = scenario.top["ground"], list[Pair]()
     if any(shape.collides for shape in robot.model.source.shapes):
         pairs = file_pairs(

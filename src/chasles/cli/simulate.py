@@ -33,7 +33,10 @@ PENETRATES = "E-MOTION-059"
 """Code of the error for bodies that penetrate each other in the initial state."""
 
 EXPLODED = 1e3
-"""Largest plausible change in total energy, relative to the energy exchanged in the motion."""
+"""Maximum plausible ratio of the change in total energy to the energy of the motion.
+
+The energy of the motion is the initial kinetic energy plus the range of the potential energy.
+"""
 
 ROUNDING = 1e-9
 """Bound on the rounding errors of the potential energy, relative to its value."""
@@ -86,7 +89,9 @@ class Task:
         """Prepare the output folder for a new or resumed simulation."""
         if self.resume and self.overwrite:
             problem = "--resume and --overwrite cannot be combined"
-            raise ModelError("E-CLI-040", problem, "give only one of them")
+            raise ModelError(
+                "E-CLI-040", problem, "use --resume to continue, or --overwrite to start again"
+            )
         scene = made(self.scenario(), trust=self.trust)
         first = _first(scene)  # check the scenario before any file is written
         recording = Recording(self.folder, scene)
@@ -99,7 +104,7 @@ class Task:
 
 
 def _first(scene: Scene) -> Trajectory:
-    """Simulate the first step. Errors about penetration say how to avoid it."""
+    """Simulate the first step; on initial penetration, raise an error with a remedy."""
     try:
         return scene.simulate(1)
     except InputError as error:
@@ -134,7 +139,7 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
 def _doubts(scene: Scene) -> list[str]:
     """Return the notes from checks of the model, at most `MOST_NOTES`."""
     model = scene.robot.model
-    found = model.notes[len(model.source.notes) :]  # without notes on how the file was read
+    found = model.notes[len(model.source.notes) :]  # omit notes from reading the file
     more = len(found) - MOST_NOTES
     rest = f"{more} more notes about the robot; `chasles info` shows them"
     return [*found[:MOST_NOTES], *([rest] if more > 0 else [])]
@@ -313,7 +318,7 @@ def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
 
 
 def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:
-    """Parse KEY=NUMBER pairs. A key such as friction.stiffness sets a value in a nested table."""
+    """Parse KEY=NUMBER pairs; a key such as friction.stiffness sets a value in a nested table."""
     found: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")

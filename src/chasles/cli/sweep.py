@@ -162,7 +162,7 @@ class Sweep:
         return given, changed
 
     def rows(self, run: int, before: Robot | None) -> tuple[np.ndarray, Robot | None]:
-        """Return the rows and the robot of a run. The robot is None if the run did not converge."""
+        """Return the rows and the robot of a run; the robot is None if the run did not converge."""
         values = self.axes.values(run)
         head = [float(run), *values.values()]
         try:

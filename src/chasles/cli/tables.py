@@ -89,5 +89,5 @@ def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
 def unlike(target: Path, source: str) -> ExistingFileError:
     """Return the error for an existing table with different inputs."""
     problem = f"the existing table was made from a different {source} or with different options"
-    remedy = "choose another folder, or replace the tables with --overwrite"
+    remedy = "choose another output path, or replace the tables with --overwrite"
     return ExistingFileError("E-CLI-272", problem, remedy, file=target)

@@ -17,7 +17,7 @@ from chasles.view.video import SIZE, STILL, parse_size
 DEFAULT_SIZE = f"{SIZE[0]}x{SIZE[1]}"
 
 MOST_NOTES = 3
-"""Maximum number of notes to print. Each mesh can add a note."""
+"""Maximum number of notes to print, because each mesh can add a note."""
 
 Rate = Annotated[float, option("Frames per second of the video.", "--rate", min=0.1, max=240.0)]
 Size = Annotated[

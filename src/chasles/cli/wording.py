@@ -49,7 +49,7 @@ _ARGUMENT = re.compile(r"`(\w+)`|\b(\w+)=(?:'([^']*)'|\"([^\"]*)\"|(True|False)\
 
 
 def in_the_shell(error: ChaslesError, options: Iterable[str]) -> ChaslesError:
-    """Return an error whose remedy names options of the running command, such as "--velocity"."""
+    """Return an error with a remedy that names command-line options, such as "--velocity"."""
     remedy = REMEDIES.get(error.code) or renamed(error.remedy, options)
     return error if remedy == error.remedy else error.at(remedy=remedy)
 
@@ -73,7 +73,7 @@ def renamed(text: str, options: Iterable[str]) -> str:
             return f"no {known[f'no_{name}']}"
         return f"{known[name]} {value}".rstrip() if name in known else found[0]
 
-    def call(found: re.Match[str]) -> str:  # replace a whole call with an option
+    def call(found: re.Match[str]) -> str:  # replace a Python call with an option
         option = _ARGUMENT.sub(argument, found[1])
         return found[0] if option == found[1] else option
 

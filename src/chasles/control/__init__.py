@@ -9,11 +9,11 @@ A task selects a part of a frame's motion, in world axes and at the frame origin
 |---|---|---|
 | "twist" | angular velocity, then linear velocity: 6 | none (the integral depends on the path) |
 | "position" | linear velocity: 3 | x, y, z (m) |
-| "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
+| "pose" | time derivative of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
 
-The rates of "pose" are undefined where the pitch is a right angle. Leading dimensions of the
-arguments broadcast. Jacobians ignore closed loops and have nv columns. Dynamics functions keep
-loops closed, or raise an error. See Balafoutis and Patel (1991), section 7.4; Khatib (1987).
+For "pose", the rates of roll and yaw are undefined at a pitch of +-90 degrees. Leading dimensions
+of the arguments broadcast. Jacobians ignore closed loops and have nv columns. Dynamics functions
+keep loops closed, or raise an error. See Balafoutis and Patel (1991), section 7.4; Khatib (1987).
 """
 
 from chasles.control.operational import operational_dynamics, operational_torques

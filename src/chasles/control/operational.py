@@ -46,7 +46,8 @@ def operational_dynamics(
     task : {"twist", "position", "pose"}, optional
         Part of the frame's motion; see the table in `chasles.control`.
     damping : float, optional
-        Damping whose square, in 1/kg or 1/(kg m2), is added to the diagonal of J M^-1 J'.
+        Damping that bounds Lambda near singular configurations. The square of `damping`, in 1/kg or
+        1/(kg m2), is added to the diagonal of J M^-1 J'.
 
     Returns
     -------
@@ -57,12 +58,12 @@ def operational_dynamics(
 
     Notes
     -----
-    With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Balafoutis and Patel
-    1991, Eq 7.4.1 to 7.4.4). For a redundant robot, Lambda = (J M^-1 J')^-1 (Khatib 1987). A task
-    with more rows than degrees of freedom, or a singular configuration, raises an error unless
-    `damping` is given. For a robot with loops, q and qd must satisfy the loop equations, so that
-    qd = G yd with independent velocities yd. J G and G' M G then replace J and M. All joint torques
-    tau with G' tau = G' J' f have the same effect.
+    For a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Balafoutis and Patel
+    1991, Eq 7.4.1 to 7.4.4). For a redundant robot, Lambda = (J M^-1 J')^-1 (Khatib 1987). Without
+    `damping`, an error is raised if the configuration is singular, or if the task has more rows
+    than the robot has degrees of freedom. For a robot with loops, q and qd must satisfy the loop
+    equations, so that qd = G yd with independent velocities yd. J G and G' M G then replace J and
+    M. All joint torques tau with G' tau = G' J' f have the same effect.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) 
 def operational_torques(
     robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return D, C and G in the joint torques tau = D xdd + C + G for task accelerations xdd.
+    """Return the terms of the joint torques tau = D xdd + C + G for a task acceleration xdd.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ def operational_sensitivities(
 
 
 def _varied(name: str, robot: Robot, task: Task) -> None:
-    """Raise an error if the task or a joint has velocities that are not rates of coordinates."""
+    """Raise an error if velocities of the task or a joint are not derivatives of coordinates."""
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     if checked_task(task) == "twist":
         problem = "a twist is not the time derivative of any coordinates"

@@ -53,7 +53,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
         return robot.forward_kinematics(q, frame=frame)[..., :3, 3]
     time: tuple[Any, ...] = ()
     if robot.model.driven:
-        robot.forward_kinematics(q, frame=frame)  # raises an error if no time is set
+        robot.forward_kinematics(q, frame=frame)  # requires `robot.at_time`
         time = (robot.mechanism.t,)
     return _pose(robot, frame, -1)(q, *time)
 

@@ -266,7 +266,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Convert joint torques to the library's coordinates. The power is unchanged.
+        """Convert joint torques to the library's coordinates, with unchanged power.
 
         Parameters
         ----------
@@ -434,7 +434,7 @@ class Convention:
         Parameters
         ----------
         value : array_like
-            6-vectors, whose components are along `axis`.
+            6-vectors, with components along `axis`.
         axis : int, optional
             Axis of the six components. Default: the last.
 
@@ -452,14 +452,20 @@ class Convention:
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T x for vectors x along the last axis. T maps qd to the library's velocities."""
+        """Return T x for vectors x along the last axis.
+
+        The matrix T maps qd to the library's velocities.
+        """
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T' x for vectors x along the last axis. T maps qd to the library's velocities."""
+        """Return T' x for vectors x along the last axis.
+
+        The matrix T maps qd to the library's velocities, and T' is the transpose of T.
+        """
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:
@@ -625,10 +631,10 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     if data.kind not in rows:
         why = data.traits.elsewhere.get(library, f"it supports {', '.join(rows)}")
         problem = (
-            f"{at} has type {data.kind}, which the library does not support with the same "
+            f"{at} has type {data.kind}; {library} has no joint type with the same "
             f"coordinates ({why})"
         )
-        remedy = "lock it, or replace it with joints that both libraries support"
+        remedy = "lock the joint, or replace it with joints that both libraries support"
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
@@ -641,7 +647,7 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
-            problem = f"{at} is a free joint whose base frame is not the world frame"
+            problem = f"{at} is a free joint, but its base frame is not the world frame"
             remedy = "attach the joint to the world, with its frame at the world origin"
             raise ModelError("E-CONVENTION-004", problem, remedy, part=library)
     return rows[data.kind]
@@ -650,8 +656,8 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
 def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
     """Return the names of all joints except fixed joints, in the library's order.
 
-    The floating base may have a different name in the library. If exactly one joint has no match,
-    and it is a free joint, it is taken as the base.
+    The floating base may have a different name in the library. If all other joints match, an
+    unmatched free joint is taken as the base.
     """
     ours = robot.joints
     fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}

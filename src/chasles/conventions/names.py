@@ -181,7 +181,7 @@ def from_joint_state(
 
     Notes
     -----
-    Mimic followers in the message are ignored, because they move with their leaders.
+    Mimic joints in the message are ignored, because other joints determine their motion.
 
     Examples
     --------

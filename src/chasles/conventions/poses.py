@@ -56,7 +56,7 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     Parameters
     ----------
     value : array_like
-        6-vectors, whose components are along `axis`.
+        6-vectors, with components along `axis`.
     axis : int, optional
         Axis of the six components. Default: the last.
 

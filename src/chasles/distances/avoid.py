@@ -29,7 +29,7 @@ Shapes are split until the spheres extend at most `FINE` (m) beyond the obstacle
 """
 
 POSTURES = 256
-"""Number of random configurations used to find pairs of links that are always too close."""
+"""Number of random configurations for finding links that are always closer than the margin."""
 
 
 class Posing(Machine, Protocol):
@@ -100,7 +100,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # arbitrary: clearance concerns all links
+    frame = robot.model.source.links[0].name  # any link: clearance concerns all links
     before = given.get(frame)
     if before is None:
         others = []
@@ -119,9 +119,9 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
         problem = (
-            "`avoid` supports only spheres, capsules and planes, and boxes in pairs with spheres"
+            "`avoid` supports only spheres, capsules and planes; boxes only in pairs with spheres"
         )
-        remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
+        remedy = "pass spheres, for example shapes=robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
     lead = np.broadcast_shapes(*(row.shape[:-1] for row in rows))
@@ -158,20 +158,22 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
     array = some_numbers(f"obstacle {name!r}", given, PART).astype(float)
     good = array.shape[-1:] == (4,) and np.isfinite(array).all()
     if not good or not (array[..., 3] > 0.0).all():
-        problem = f"obstacle {name!r} must have shape (..., 4): finite centers and positive radii"
+        problem = (
+            f"obstacle {name!r} must be an array (..., 4) of finite centers and positive radii"
+        )
         raise InputError("E-DIST-053", problem, part=PART)
     return array
 
 
 def _round(element: Element) -> list[Any]:
-    """Return a list of the shape itself or, if its kind is unsupported, of enclosing spheres."""
+    """Return the shape in a list, or enclosing spheres if its kind is unsupported."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return the pairs of shapes to keep apart, grouped by pair of links or link and obstacle.
+    """Return the pairs of shapes to keep apart, in one group for each pair in `scene.pairs`.
 
     Pairs of links that are closer than `margin` in all of `POSTURES` random configurations are
     omitted, with a warning.

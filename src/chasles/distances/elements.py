@@ -297,7 +297,7 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
         name = shape.link if isinstance(shape, ShapeData) else getattr(shape, "frame", "")
         if not isinstance(name, str):
             problem = f"{shape!r:.80} is not attached to a frame"
-            remedy = "give the name of its link or frame"
+            remedy = "set the frame of the shape to the name of a link or frame"
             raise ArgumentError("E-DIST-007", problem, remedy, part=PART)
         model.frame(name)
         if isinstance(shape, ShapeData):
@@ -331,7 +331,7 @@ def of_world(obstacles: Any) -> Iterator[Element]:
                 problem = (
                     f"obstacle {name!r} is attached to frame {shape.frame!r}, not to the world"
                 )
-                remedy = "set its frame to None (world), or pass it in `shapes`"
+                remedy = "set the frame of the shape to None (world), or pass the shape in `shapes`"
                 raise InputError("E-DIST-010", problem, remedy, part=PART)
             yield of_shape(shape, name, None, _pose(name, pose))
 

@@ -24,10 +24,10 @@ from chasles.motion.geometry.shapes import place
 PART = "enclosing_shapes"
 
 ROUNDING = 1e-12
-"""Relative increase in fitted radii, so that rounding errors leave no vertex outside."""
+"""Relative increase in fitted radii that keeps all vertices inside despite rounding errors."""
 
 CENTERED = 200
-"""Number of iterations of the search for the smallest enclosing sphere."""
+"""Number of iterations of the search for the minimum enclosing sphere or circle."""
 
 
 def enclosing_shapes(
@@ -147,7 +147,10 @@ class Cell:
         return radius + max(depths)
 
     def halves(self) -> list["Cell"]:
-        """Split the polyhedron in half, perpendicular to its longest axis; return both cells."""
+        """Split the polyhedron in half, perpendicular to its longest principal axis.
+
+        Return both halves, or only the polyhedron itself if it is flat or very small.
+        """
         corners = self.corners
         middle = corners.mean(axis=0)
         axes = np.linalg.svd(corners - middle, full_matrices=False)[2]
@@ -168,7 +171,7 @@ class Cell:
 
 
 def ball(cell: Cell) -> Fit:
-    """Return an approximation to the smallest sphere around a cell (Badoiu and Clarkson 2003)."""
+    """Return an approximate minimum enclosing sphere of a cell (Badoiu and Clarkson 2003)."""
     center = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):
@@ -181,7 +184,7 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """Return the sphere or capsule around a cell that has the smallest volume.
+    """Return the sphere or capsule of smallest volume that encloses a cell.
 
     The candidates are a sphere and, along each principal axis of the cell, a capsule with an
     approximately minimal radius.
@@ -198,7 +201,7 @@ def rod(cell: Cell) -> Fit:
 
 
 def _disc(points: np.ndarray) -> np.ndarray:
-    """Return the approximate center of the smallest circle around points (n, 2)."""
+    """Return the approximate center of the minimum enclosing circle of points (n, 2)."""
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):
@@ -211,9 +214,10 @@ def _disc(points: np.ndarray) -> np.ndarray:
 
 
 def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
-    """Return the smallest capsule around points, with its axis through `center` along `axis`.
+    """Return the smallest capsule with a given axis that encloses points (n, 3).
 
-    The radius is minimized first, and then the length.
+    The axis passes through `center` in the direction `axis`. The radius is minimized first, and
+    then the length.
     """
     r = corners - center
     t = r @ axis

@@ -55,7 +55,8 @@ def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
 def _adjacent(model: Model) -> set[frozenset[int]]:
     """Return pairs of bodies that are connected by a tree joint or loop joint.
 
-    Massless links that only connect consecutive joints are skipped.
+    Massless links that only connect consecutive joints are skipped. A floating joint does not
+    connect a body to the world. In models with MuJoCo's bit masks, no tree joint does.
     """
     mujoco = any(shape.bits is not None for shape in model.source.shapes)
     found = set()
@@ -107,7 +108,7 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
 def all_pairs(
     robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
 ) -> list[Pair]:
-    """Return pairs of links that may collide, and all pairs of a moving link and an obstacle.
+    """Return the pairs of links, or of a moving link and an obstacle, that may collide.
 
     `own` contains the robot's shapes, and `world` the obstacles. `given` is True if the robot's
     shapes were passed by the user; shapes in the model file are then ignored.

@@ -41,16 +41,17 @@ TOUCHING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distances (m) between P pairs of shapes in configurations q (..., nq).
+    """Distances (m) between P pairs of links and obstacles in configurations q (..., nq).
 
     Attributes
     ----------
     pairs : tuple of (str, str)
         Names of the two links, or of the link and the obstacle, in each pair.
     distance : (..., P)
-        Smallest distance between the shapes of each pair; if they overlap, minus the length of the
-        shortest translation that separates them. If q is a PyTorch or JAX array, so is `distance`,
-        which is differentiable once with respect to q. All other results are NumPy arrays.
+        Smallest distance between the shapes of each pair. If shapes overlap, the distance is minus
+        the length of the shortest translation that separates the shapes. For a PyTorch or JAX array
+        q, `distance` is an array of the same library and can be differentiated once with respect to
+        q; all other results are NumPy arrays. For a CuPy array q, all results are CuPy arrays.
     """
 
     pairs: tuple[Pair, ...]
@@ -98,7 +99,7 @@ class Distances:
 
     @property
     def nearest(self) -> Any:
-        """Names in the closest pair; for a batch, indices (...) of the closest pairs in `pairs`."""
+        """Closest pair of names; for a batch, indices (...) of the closest pairs in `pairs`."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
@@ -195,9 +196,9 @@ class Scene:
             first, second = owned[a], owned[b]
             if min(first) >= count and min(second) >= count:
                 problem = f"the pair {a!r} and {b!r} consists of two obstacles"
-                remedy = "replace one of them with a link of the robot"
+                remedy = "replace one obstacle with a link of the robot"
                 raise InputError("E-DIST-033", problem, remedy, part=PART)
-            self.swapped[p] = max(first) >= count  # the first element must be a link
+            self.swapped[p] = max(first) >= count  # the shapes of the link must come first
             if self.swapped[p]:
                 first, second = second, first
             group = []
@@ -230,7 +231,7 @@ class Scene:
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
         """Return the index pairs of shapes whose bit masks allow collisions.
 
-        If the masks exclude all pairs, return all of them, so that distances can be computed.
+        If the masks exclude every pair, return all pairs, so that distances can be computed.
         """
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
@@ -255,7 +256,7 @@ class Scene:
 
     @property
     def closed_obstacles(self) -> list[Element]:
-        """Obstacles handled by the compiled program, in the order of its inputs."""
+        """Obstacles handled by the compiled program, in the order of the program's inputs."""
         return [self.elements[k] for k in self._obstacles]
 
     # Evaluation -------------------------------------------------------------------------------
@@ -385,7 +386,7 @@ class Scene:
         places: np.ndarray,
         ways: np.ndarray,
     ) -> None:
-        """Compute distances with Coal; replace existing results whose distances are larger."""
+        """Compute distances with Coal; for each pair, keep the smaller of old and new distance."""
         n = len(self.pairs)
         used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
         poses = {k: self._pose(self.elements[k], q) for k in used}
@@ -493,8 +494,8 @@ def _own(
 ) -> tuple[list[Element], list[Element]]:
     """Return the robot's collision shapes, and the fixed planes in its model file.
 
-    The collision shapes are those passed by the user, or those in the model file for the links that
-    occur in `pairs` (by default, for all links).
+    Shapes passed by the user replace all shapes and planes in the model file. Otherwise, `pairs`
+    selects the links; by default, the result contains the shapes and planes of all links.
     """
     if shapes is not None:
         return elements.of_user(robot.model, shapes), []

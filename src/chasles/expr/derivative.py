@@ -14,7 +14,7 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of a value, by the index of the input (forward) or output (reverse mode)."""
+"""Nonzero derivatives of a value, by index of the input (forward mode) or output (reverse mode)."""
 
 
 def jacobian(
@@ -221,7 +221,7 @@ def _push_forward(
 def _pull_back(
     program: Program, values: list[Number], arena: Arena, start: dict[int, Tangent]
 ) -> dict[tuple[str, int], Tangent]:
-    """Propagate adjoints from the outputs back to the inputs, and return them."""
+    """Return the adjoints of all inputs (reverse-mode differentiation from the outputs)."""
     bars: dict[int, Tangent] = dict(start)
     inputs: dict[tuple[str, int], Tangent] = {}
     for k in range(len(program.code) - 1, -1, -1):

@@ -17,10 +17,10 @@ class Op:
     the derivative of the result with respect to each argument, as expressions made with `build`.
     `counts_as` is the field of `Count` that counts the operation.
 
-    Operations that return one of their arguments define `chooses(build, args)`, which returns a
-    condition, the index of the argument selected if the condition is true, and the index of the
-    argument selected otherwise. The derivative uses the same selection, because zero times an
-    infinite slope would be NaN.
+    Operations that return one of their arguments, such as "min", define `chooses(build, args)`.
+    This function returns a condition and two argument indices, for a true and for a false
+    condition. The derivative uses the same selection, because zero times an infinite slope would
+    be NaN.
     """
 
     name: str

@@ -152,7 +152,7 @@ class Program(Interface):
     """True to run a single state as a batch of one, which is slower but halves the compile time."""
 
     def limb(self, array: int, index: int) -> int:
-        """Return the limb to which an array entry belongs, or -1 if there is none.
+        """Return the index of the limb to which an array entry belongs, or -1 if there is none.
 
         Parameters
         ----------

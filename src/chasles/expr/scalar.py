@@ -102,7 +102,10 @@ class Scalar:
         raise ArgumentError("E-EXPR-003", problem, "use chasles.expr.select(condition, a, b)")
 
     def __float__(self) -> float:
-        problem = "a traced number has no float value, because its value is not known yet"
+        problem = (
+            "a traced number has no float value, because its value is not known yet; "
+            "use functions of chasles.expr instead of math or NumPy"
+        )
         raise ArgumentError("E-EXPR-004", problem)
 
     def __repr__(self) -> str:

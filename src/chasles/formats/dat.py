@@ -4,9 +4,11 @@ A file contains the records below, in this order, in SI units and radians. A rec
 of a line, and may span several lines, because the C program in the paper reads it with `fscanf`.
 
 - the number of links;
-- for every link: joint type (0 revolute, 1 prismatic; not in the paper: 2 helical, 3 cylindrical),
-  theta, s, b, a, alpha, and for a helical joint its pitch (m/rad);
-  mass, jxx, jxy, jxz, jyy, jyz, jzz; center of mass x, y, z;
+- for every link, three records:
+  joint type (0 revolute, 1 prismatic; not in the paper: 2 helical, 3 cylindrical), theta, s, b, a,
+  alpha, and the pitch (m/rad) if the joint is helical;
+  mass, jxx, jxy, jxz, jyy, jyz, jzz;
+  center of mass x, y, z;
 - gravity x, y, z in the base frame;
 - zero or more loads on the gripper: force x, y, z and couple x, y, z.
 
@@ -43,10 +45,10 @@ GRIPPER = "gripper"
 """Name of the gripper frame, at which the forces and couples in the file act."""
 
 KINDS = spelled("DAT")
-"""Joint types by their codes in files. Codes 0 and 1 are SPACELIB's; the others are extensions."""
+"""Joint types by code. SPACELIB defines the codes 0 and 1; the other codes are extensions."""
 
 _HELICAL = spelling("helical", "DAT")
-"""Code of a helical joint, whose record in the file has an additional entry, the pitch."""
+"""Code of a helical joint. The record of a helical joint ends with the pitch."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -67,11 +69,12 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     "gripper" coincides with the last dh frame. If `snap` is True, replace each angle that is
     written as a rounded multiple of pi/2 with the exact multiple, and add a note. If `floating` is
     True, raise an error, because the format does not store the mass of the base. Forces and couples
-    on the gripper are checked but are not part of the robot; use `actions` to read them.
+    on the gripper are not part of the robot; use `actions` to read them. Invalid forces and
+    couples still raise an error.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:
-        problem = "the base cannot float, because a .dat file does not store its mass"
+        problem = "the base cannot float, because a .dat file does not store the mass of the base"
         remedy = "use a URDF file, or omit `floating`"
         raise ModelError("E-DAT-001", problem, remedy, file=source.file)
     rows = source.rows()
@@ -85,7 +88,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def actions(path: str | os.PathLike[str]) -> np.ndarray:
-    """Read the forces (N) and couples (N m) on the gripper from a data file, shape (n, 6).
+    """Return the forces (N) and couples (N m) on the gripper in a data file as an array (n, 6).
 
     Each row contains a force and a couple about the gripper's origin, expressed in the gripper
     frame. The program of Legnani et al. also interprets them in this frame. A file has either one
@@ -246,7 +249,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
         problem = (
             f"{part.name!r} closes a loop or couples joints, which a .dat file cannot represent"
         )
-        raise ModelError("E-DAT-011", problem, "save it as a mechanism file (.toml)")
+        raise ModelError("E-DAT-011", problem, "save the robot as a mechanism file (.toml)")
     if not description.joints:
         problem = f"robot {description.name!r} has no joints"
         raise ModelError("E-DAT-018", problem, "add at least one joint")

@@ -30,7 +30,8 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     """
     if floating:
         problem = (
-            "the base cannot float, because a Denavit-Hartenberg table does not contain its mass"
+            "the base cannot float, because a Denavit-Hartenberg table does not contain the mass "
+            "of the base"
         )
         raise ModelError("E-TOML-001", problem, "omit `floating`", file=source.file)
     return _table(source).description()

@@ -33,7 +33,7 @@ class Format(NamedTuple):
     arguments
         True if files of this format accept arguments (xacro).
     installed
-        True if `registry` searches for installed files of this format.
+        True if `registry` searches installed packages for files of this format.
     survey
         Function ("module:function") that extracts raw values from a file for lint.
     seen
@@ -305,7 +305,7 @@ def short(text: str) -> str:
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """Return a mesh path relative to the file `other`, given its path relative to `robot_file`."""
+    """Convert a mesh path relative to the file `robot_file` into a path relative to `other`."""
     folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
     if not robot_file or folder == place or "://" in name or os.path.isabs(name):
         return name
@@ -385,8 +385,8 @@ def radians(k: int) -> float:
 def angle_word(angle: Any) -> str:
     """Format an angle (rad).
 
-    An angle that is close but not equal to a multiple of pi/2 is written with 20 decimal places, so
-    that it is not replaced by the multiple when it is read.
+    An angle that is close but not equal to a multiple of pi/2 is written with 20 decimal places.
+    Otherwise, reading the file would replace the angle with the multiple.
     """
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)

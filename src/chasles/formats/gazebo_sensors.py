@@ -27,7 +27,7 @@ FIELD = (5.5645e-6, 22.8758e-6, -42.3884e-6)
 """Default magnetic field in SDF (T)."""
 
 _FORWARD = Matrix(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)))
-"""Rotation that maps the z axis to the x axis, the direction of a ray sensor in SDF."""
+"""Rotation from the z axis (ray direction in chasles) to the x axis (ray direction in SDF)."""
 
 
 class _Unread(Exception):
@@ -37,10 +37,10 @@ class _Unread(Exception):
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
     """Add the sensors in the given XML elements to a description.
 
-    `owners` contains pairs: the name of a link or joint, and the XML element with its sensors. An
-    IMU named `imu` becomes three sensors: `imu.orientation`, `imu.angular_velocity` and
-    `imu.linear_acceleration`. The rays of a ray sensor named `scan` become the sensors `scan[0]`,
-    `scan[1]`, ...
+    Each entry of `owners` is a pair: the name of a link or joint, and the XML element that contains
+    the sensors of this link or joint. An IMU named `imu` becomes three sensors: `imu.orientation`,
+    `imu.angular_velocity` and `imu.linear_acceleration`. The rays of a ray sensor named `scan`
+    become the sensors `scan[0]`, `scan[1]`, ...
     """
     links, found, notes, taken = {x.name for x in made.links}, list[SensorData](), [], set[str]()
     joints = {joint.name: joint for joint in (*made.joints, *made.loops)}
@@ -91,7 +91,7 @@ def _imu(sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
 def _force_torque(
     sensor: etree._Element, data: SensorData, joint: JointData, place: Transform
 ) -> SensorData:
-    """Return the force-torque sensor of a joint; its values are a moment and then a force."""
+    """Return the force-torque sensor of a joint, which measures a moment followed by a force."""
     axes = _text(sensor, "force_torque/frame", "child")
     direction = _text(sensor, "force_torque/measure_direction", "child_to_parent")
     if axes not in ("child", "sensor") or direction not in ("child_to_parent", "parent_to_child"):
@@ -105,7 +105,7 @@ def _force_torque(
 
 
 def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
-    """Yield one range sensor per ray, turned by the ray's yaw (about z) and pitch (upward)."""
+    """Yield one range sensor per ray, rotated by the ray's yaw (about z) and pitch (upward)."""
     part = next(
         (f"{{*}}{tag}" for tag in ("lidar", "ray") if sensor.find(f"{{*}}{tag}") is not None), ""
     )

@@ -193,8 +193,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     """Read a robot from a TOML file with format = "mechanism" or format = "dh" (a DH table).
 
     If `snap` is True, replace each angle in rad that is written as a rounded multiple of pi/2 with
-    the exact multiple, and add a note. If `floating` is True, attach the root link to the world by
-    a free joint.
+    the exact multiple, and add a note. If `floating` is True, attach the root link of a mechanism
+    to the world by a free joint; for a DH table, raise an error.
     """
     source = TomlFile(path, snap)
     kind = source.data.get("format")
@@ -279,7 +279,10 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
-    """Return the rows of a table, each with its file and line; check the required keys."""
+    """Return the rows of a table, each with its "file:line".
+
+    Raise an error if a required key is missing, or if a rotation is given twice.
+    """
     required, optional = _TABLES[table]
     keys = _KEYS | _KINDS.get(table, {})
     known = {key: keys[key] for key in (*required, *optional)}

@@ -28,7 +28,7 @@ Rows = Iterable[tuple[Row, str]]
 
 
 def bound(value: Any) -> float:
-    """Convert a limit, which may be infinite; `chasles.model.ranges` checks it later."""
+    """Convert a limit to a float; infinite limits are allowed."""
     return float(value) if value in (-math.inf, math.inf) else number(value)
 
 
@@ -167,7 +167,7 @@ def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
 
 
 def unusual(part: Any, *keys: str) -> Row:
-    """Return the named fields whose values differ from their defaults."""
+    """Return the values of the fields `keys` that differ from the default values."""
     usual = {f.name: f.default for f in fields(part) if f.default is not MISSING}
     return {key: getattr(part, key) for key in keys if getattr(part, key) != usual.get(key)}
 

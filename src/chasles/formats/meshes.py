@@ -7,6 +7,7 @@ sizes (.glb) or materials (.obj) that it contains.
 """
 
 import json
+import math
 import struct
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -89,7 +90,8 @@ def check(path: Path) -> None:
     except _FAULTS as error:
         raise _unreadable(error).at(file=path) from None
     if size > MOST_TIMES * len(data) + BASE:
-        problem = f"the mesh is too large: it would expand from {len(data)} to {size:.3g} bytes"
+        whole = f"{size:.3g}" if math.isfinite(size) else "infinitely many"
+        problem = f"the mesh would expand from {len(data)} to {whole} bytes"
         raise ModelError("E-FILE-066", problem, "export the mesh without repeated parts", file=path)
 
 
@@ -99,12 +101,15 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Return infinity if an .obj file has too many faces and materials to load, else 0.
+    """Raise an error if an .obj file has too many faces and materials; else return 0.
 
     The limit for the product of the two counts is `MOST_GROUPED`.
     """
-    work = data.count(b"usemtl") * data.count(b"\nf")
-    return 0.0 if work <= MOST_GROUPED else float("inf")
+    materials, faces = data.count(b"usemtl"), data.count(b"\nf")
+    if materials * faces > MOST_GROUPED:
+        problem = f"the mesh changes its material {materials} times, with {faces} faces in total"
+        raise ModelError("E-FILE-093", problem, "sort the faces by material")
+    return 0.0
 
 
 def _dae(data: bytes) -> float:

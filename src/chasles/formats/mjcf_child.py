@@ -52,7 +52,8 @@ MOST_HEIGHTS = 200_000
 def answer(file: str, parts: str) -> dict[str, Any]:
     """Compile an MJCF file; return arrays by name.
 
-    "absent" lists missing files, and "stubs" lists the shapes that stand in for missing meshes.
+    The entry "absent" lists missing files. The entry "stubs" lists the indices of the shapes that
+    replace missing meshes.
     """
     absent: list[str] = []
     stubs: list[Any] = []
@@ -162,7 +163,10 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the triangle vertices of each mesh in its frame; {} if there is no rangefinder."""
+    """Return the triangle vertices of each mesh, or {} if the model has no rangefinder.
+
+    The vertices are expressed in the frame of the mesh.
+    """
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -194,7 +198,10 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
 
 
 def entries(model: Any, name: str) -> list[Any]:
-    """Return an mjModel field as a list; raise an error for NaN and, except in ranges, infinity."""
+    """Return a field of mjModel as a list.
+
+    Raise an error for NaN. Infinity is allowed only in ranges, such as `jnt_range`.
+    """
     array = getattr(model, name)
     wrong = np.isnan(array) if name.endswith("range") else ~np.isfinite(array)
     if wrong.any():
@@ -304,7 +311,10 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return fluid properties, and the edges of each body's equivalent box; {} without a fluid."""
+    """Return fluid properties and the edge lengths of each body's equivalent inertia box.
+
+    The dictionary is empty if the model has no fluid.
+    """
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -388,7 +398,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo (3.5+) moves a servo to the nearest angle equivalent to its target."""
+    """Return True if MuJoCo (3.5+) replaces a servo's target with the nearest equivalent angle."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")

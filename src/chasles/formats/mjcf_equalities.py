@@ -50,8 +50,8 @@ Bodies = Mapping[str | None, etree._Element]
 class Equalities:
     """Loops, couplings, mimic joints and fixed joints that a file's equality constraints define.
 
-    `followers` contains the mimic relation of each mimic joint, by name. `held` contains the
-    constant coordinate of each fixed joint, by name.
+    `followers` maps the name of each mimic joint to its mimic relation. `held` maps the name of
+    each fixed joint to its constant coordinate.
     """
 
     loops: list[LoopData] = field(default_factory=list)
@@ -242,7 +242,7 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
         if found is None:
             added(equalities, "joint", name=data.name, **_polynomial(data))
             continue
-        slopes, constant = found  # becomes a fixed tendon of constant length
+        slopes, constant = found  # a linear coupling becomes a fixed tendon of constant length
         tendon = added(tendons, "fixed", name=data.name)
         for freedom, slope in zip(data.freedoms, slopes, strict=True):
             added(tendon, "joint", joint=freedom, coef=words([slope]))

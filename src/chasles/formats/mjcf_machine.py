@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""Note on a tendon that has armature and spans several branches of the kinematic tree."""
+"""Note about a tendon with armature that spans several branches of the kinematic tree."""
 
 _KINDS = {
     "joint": "joint",
@@ -39,18 +39,18 @@ _KINDS = {
 """`ActuatorData.kind` for each MuJoCo transmission type."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
-"""Number of position coordinates and number of velocity coordinates for each joint type."""
+"""Numbers of position and velocity coordinates (nq, nv) for each MuJoCo joint type."""
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
-    """Return the coordinates of a joint, with the quaternion of a free joint first."""
+    """Return a joint's coordinates; for a free joint, the quaternion precedes the position."""
     start, kind = source["jnt_qposadr"][k], source["jnt_type"][k]
     found = tuple(q[start : start + _SIZES[kind][0]])
     return (*found[3:], *found[:3]) if kind == "free" else found
 
 
 def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) -> tuple[float, ...]:
-    """Return the velocity of a joint, expressed in the body frame for a free joint."""
+    """Return a joint's velocity; for a free joint, in the body frame, angular part first."""
     start, kind = source["jnt_dofadr"][k], source["jnt_type"][k]
     found = tuple(v[start : start + _SIZES[kind][1]])
     if kind != "free":
@@ -98,8 +98,8 @@ def fluid(source: Source) -> FluidData | None:
 class Tendons:
     """Reader for tendons.
 
-    `names` are the names of the tendons that are read, by index. `sites` contains the frames added
-    for unnamed sites.
+    `names` maps the MuJoCo index of each supported tendon to its name. `sites` contains the frames
+    that are created for unnamed sites.
     """
 
     def __init__(self, source: Source, held: Mapping[str, float]) -> None:
@@ -111,7 +111,7 @@ class Tendons:
         self._used |= {t for kind, t in kinds if kind == "tendon"}
 
     def read(self, joints: list[JointData]) -> tuple[list[JointData], list[RotorData]]:
-        """Return the joints, and the tendons that exert forces or have actuators or sensors.
+        """Return the joints, and all tendons that exert forces or have actuators or sensors.
 
         The armature of a single-joint tendon is added to its joint.
         """
@@ -154,7 +154,7 @@ class Tendons:
         return [replace(x, armature=x.armature + own.get(x.name, 0.0)) for x in joints], found
 
     def _fixed(self, gears: dict[int, float], data: RotorData) -> RotorData | None:
-        """Return a fixed tendon; joints fixed by equalities contribute a constant offset."""
+        """Read a fixed tendon; joints fixed by equalities add a constant offset to its length."""
         source, offset = self.source, 0.0
         kept = {}
         for j, ratio in gears.items():
@@ -276,7 +276,7 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """Convert a range to an interval; None means that there are no limits."""
+    """Return a range as a tuple (lower, upper); None gives infinite limits."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 

@@ -27,7 +27,7 @@ def spring(joint: JointData) -> dict[str, str]:
     found = {}
     if joint.stiffness:
         found["stiffness"] = words([joint.stiffness])
-        at_start = joint.traits.floating and joint.rest == joint.start  # MuJoCo's default
+        at_start = joint.traits.floating and joint.rest == joint.start  # MuJoCo's default rest pose
         if not at_start and (rest := single_rest(joint, "MJCF")):
             found["springref"] = words([rest])
     if joint.forces != UNBOUNDED:
@@ -91,14 +91,14 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
 
 
 def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
-    """Return MJCF attributes for a tendon, with its offset subtracted from all lengths."""
+    """Return MJCF attributes for a tendon; its offset is subtracted from rest length and limits."""
     numbers = {"armature": rotor.armature, "damping": rotor.damping, "stiffness": rotor.stiffness}
     numbers |= {"frictionloss": rotor.friction}
     found = each({key: x for key, x in numbers.items() if x})
     if rotor.stiffness:
         lower, upper = (x - rotor.offset for x in rotor.rest)
         if lower == -1.0:
-            problem = "has a spring with rest length -1, which is a special value in MuJoCo"
+            problem = "has a spring with rest length -1 (a special value in MuJoCo)"
             raise refusal("E-MJCF-401", rotor, problem, _ELSE)
         found["springlength"] = words([lower, upper])
     if rotor.limits != UNBOUNDED:
@@ -108,7 +108,7 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
         found["actuatorfrcrange"] = _ends(rotor, rotor.forces)
     by_length = (x for x in source.actuators if x.kind == "tendon" and x.target == rotor.name)
     if rotor.offset and any(x.gain[1] or x.bias[1] for x in by_length):
-        problem = "has a length offset, on which the force of one of its actuators depends"
+        problem = "has a length offset and an actuator with length-dependent force"
         raise refusal("E-MJCF-402", rotor, problem, _ELSE)
     return found
 
@@ -148,7 +148,7 @@ def _actuator(data: ActuatorData) -> dict[str, str]:
 
 
 def add_keyframes(root: etree._Element, source: Description, order: Sequence[str]) -> list[str]:
-    """Write keyframes; return a note if one is added for the initial coordinates.
+    """Write keyframes; return a note if a keyframe for the initial coordinates is added.
 
     `order` contains the names of the written joints in MuJoCo's order. MuJoCo starts every joint
     except a free joint at zero. Other initial coordinates are therefore written as the keyframe

@@ -15,7 +15,7 @@ from chasles.model.sensors import NoiseData, SensorData, Surface
 from chasles.model.shapes import SHAPE_TRAITS
 
 _TAGS = {"jointactfrc": "jointactuatorfrc", "tendonactfrc": "tendonactuatorfrc"}
-"""Names of XML elements that differ from the names of MuJoCo's sensor types."""
+"""XML element names, keyed by MuJoCo sensor type, for types with a different element name."""
 
 Bodies = Mapping[str | None, etree._Element]
 
@@ -23,7 +23,10 @@ Bodies = Mapping[str | None, etree._Element]
 def add_sensors(
     root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
 ) -> list[str]:
-    """Write sensors; return notes on omitted sensors. `joints` are the names of written joints."""
+    """Write sensors; return notes on omitted sensors.
+
+    `joints` contains the names of the joints in the MJCF model.
+    """
     writer, notes = _Writer(root, source, bodies, joints), []
     sensors = added(root, "sensor")
     for sensor in source.sensors:

@@ -30,8 +30,8 @@ def sensors(
 ) -> tuple[list[SensorData], list[str]]:
     """Return the sensors in a file, and messages about omitted or incomplete sensors.
 
-    `held` contains the joints fixed by equalities. `tendons` are the names of the tendons in the
-    robot, by index.
+    `held` contains the names of joints fixed by equalities. `tendons` maps the MuJoCo index of each
+    supported tendon to its name.
     """
     found, left, taken = list[SensorData](), list[str](), set(source["sensor"])
     for k, name in enumerate(source["sensor"]):
@@ -54,7 +54,7 @@ def sensors(
 
 
 def _pulled(source: Source) -> bool:
-    """Return True if a spatial tendon has an actuator, limits or friction."""
+    """Return True if any spatial tendon has an actuator, limits or friction."""
     driven = {row["ends"][0] for row in source["actuators"] if row["trn"] == "tendon"}
     return any(
         source["tendon_limited"][t] or source["tendon_frictionloss"][t] or t in driven
@@ -190,7 +190,7 @@ def _zone(source: Source, site: int) -> Surface:
 
 
 def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
-    """Convert MuJoCo's sizes of a shape, such as half lengths, to those of `ShapeData`."""
+    """Convert MuJoCo's dimensions of a shape, often half lengths, to `ShapeData.size`."""
     if kind == "plane":
         return tuple(2.0 * x if x > 0.0 else math.inf for x in halves[:2])
     halved = SHAPE_TRAITS[kind].halved

@@ -87,11 +87,11 @@ class Source:
         return self.numbers[name]
 
     def link(self, wanted: str) -> str:
-        """Return an unused name for a link or frame, similar to `wanted`."""
+        """Return `wanted` as a link or frame name, with a suffix if the name is used."""
         return unused_name(wanted, self.links)
 
     def tie(self, wanted: str) -> str:
-        """Return an unused name for a joint, loop or coupling, similar to `wanted`."""
+        """Return `wanted` as a joint, loop or coupling name, with a suffix if the name is used."""
         return unused_name(wanted, self.ties)
 
     def where(self, kind: str, k: int) -> str:
@@ -106,7 +106,7 @@ class Source:
         return bool(self["body_mocapid"][i] >= 0)
 
     def tendon(self, t: int) -> dict[int, float] | None:
-        """Return the coefficients of a fixed tendon by joint; None if the tendon is spatial."""
+        """Return a fixed tendon's coefficients by joint index; None for a spatial tendon."""
         places = range(self["tendon_adr"][t], self["tendon_adr"][t] + self["tendon_num"][t])
         if any(self["wrap_type"][w] != "joint" for w in places):
             return None

@@ -51,7 +51,7 @@ _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
     "collision": {"group": "3"},
 }
-"""MJCF attributes of visual and collision shapes. MuJoCo's viewer shows groups 0 to 2."""
+"""MJCF attributes of visual and collision shapes; MuJoCo's viewer hides group 3 by default."""
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
@@ -61,8 +61,8 @@ _MOST_FACES = 200_000
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism at full precision; return notes on omitted parts.
 
-    A robot read from the file moves in the same way, with coordinates in MuJoCo's order. Screw
-    joints, and joints with several degrees of freedom, are written as joints in series
+    Loading the file gives a robot with the same motion and with coordinates in MuJoCo's order.
+    Screw joints, and joints with several degrees of freedom, are written as joints in series
     (`model.graph`). Joints that are connected by massless links are written as several joints of
     one body. Frames are written as sites. Loops with spherical joints, revolute joints and welds
     are written as equalities between sites. Mimic joints and polynomial couplings are written as
@@ -136,7 +136,7 @@ class _Writer:
         self.taken = {WORLD, *self.links}
 
     def bodies(self, world: etree._Element) -> dict[str | None, etree._Element]:
-        """Write all bodies and frames; return the XML elements by link (None: the world)."""
+        """Write all bodies and frames; return the XML element of each link (None for the world)."""
         found: dict[str | None, etree._Element] = {None: world}
         pending: list[tuple[str, list[JointData]]] = []
         for link in reversed(self.source.links):
@@ -230,9 +230,8 @@ class _Writer:
         if not kind or joint.reversed:
             raise refusal("E-MJCF-010", joint, lacking(joint), _ELSE)
         if kind == "ball" and Matrix.identity() != at.R:
-            raise refusal(
-                "E-MJCF-011", joint, "rotates a massless link whose frame is not aligned", _ELSE
-            )
+            problem = "is preceded by joints whose axes are rotated relative to the ball joint"
+            raise refusal("E-MJCF-011", joint, problem, _ELSE)
         given = {"name": joint.name, "type": kind}
         if kind in ("hinge", "slide"):
             given["axis"] = words(at.R @ joint.axis)
@@ -391,7 +390,7 @@ def _add_shapes(
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
-    """Return the path of a mesh file for MuJoCo, and the reason if MuJoCo cannot read it."""
+    """Return a mesh file's path for MJCF, and the reason why MuJoCo cannot read the file, or ""."""
     path = mesh_file(shape.file, file)
     if path is None:
         return "", "was not found"

@@ -4,10 +4,9 @@ A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J
 J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
 also be the folder or the .npz file that `chasles simulate` writes. Any other file has the layout of
 Legnani et al. (1996), part II, fig. 6: q, qd and qdd for each joint, with one line per joint or one
-line per sample. The first line may contain the time step, as in SPACELIB's program (the printed
-listing declares the time step, but does not read it). Forces have the columns fx, fy, fz, cx, cy,
-cz. A .csv file names these columns; any other file contains them in this order. Comments begin
-with #.
+line per sample. The first line may contain the time step, as in SPACELIB's program; the program
+listing in the paper does not read the time step. Forces have the columns fx, fy, fz, cx, cy, cz. A
+.csv file names these columns; any other file contains them in this order. Comments begin with #.
 """
 
 import csv
@@ -72,7 +71,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""The values of a sample, and the place of its last line in the file, for error messages."""
+"""Last line of a sample in the file (for error messages), and the values of the sample."""
 
 
 @dataclass(frozen=True)
@@ -306,7 +305,7 @@ def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
     for line, numbers in rows:
         if numbers[place] == 0.0:
             problem = "the pose in this row was not reached (solved is 0)"
-            raise line.error("E-FILE-084", problem, "remove the row, or move the pose")
+            raise line.error("E-FILE-084", problem, "remove the row, or choose a reachable pose")
         yield line, numbers
 
 
@@ -407,7 +406,7 @@ def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[flo
         numbers = [math.nan]
     if "_" in line.text or not all(map(math.isfinite, numbers)):
         given = zip(names, map(str.strip, words), strict=True)
-        other = ("a number", line.text)  # for a line that is invalid although each word is a number
+        other = ("a number", line.text)  # if each word is a number, but the line is invalid
         name, word = next((pair for pair in given if not is_number(pair[1])), other)
         raise line.error("E-FILE-026", f"{name} is {short(word)}", "give a finite number")
     return numbers

@@ -15,8 +15,8 @@ from chasles.formats.files import short, size
 REACHED = ("solved", "angle_error", "distance_error")
 """Additional columns in motions that `chasles reach` writes.
 
-`solved` is 1 if the pose was reached, and 0 otherwise; the errors are in rad and m. A row with
-`solved` equal to 0 raises an error when it is read.
+`solved` is 1 if the pose was reached, and 0 otherwise. `angle_error` is in rad, and
+`distance_error` is in m. Reading a row with `solved` equal to 0 raises an error.
 """
 
 MOTION_FORMAT = "chasles-motion-1"
@@ -27,7 +27,7 @@ Block = dict[str, np.ndarray]
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Read a motion from a .npz file in blocks; `columns` maps each quantity to its columns."""
+    """Read a motion from a .npz file in blocks; `columns` maps q, qd and qdd to column names."""
     found = read_archive(file, len(columns["q"]), len(columns["qd"]))
     for first in range(0, len(found["t"]), chunk):
         yield {name: array[first : first + chunk] for name, array in found.items()}
@@ -60,10 +60,12 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
         problem = f"q has shape {q.shape} and qd has shape {qd.shape}, but t has shape {t.shape}"
         remedy = f"give a motion for this robot, which has {nq} coordinates"
         raise ModelError("E-FILE-029", problem, remedy, file=file)
-    if not all(np.all(np.isfinite(each)) for each in found.values()) or np.any(np.diff(t) < 0.0):
-        raise ModelError(
-            "E-FILE-030", "a number is not finite, or t is not in ascending order", file=file
-        )
+    for name, values in found.items():
+        if not np.all(np.isfinite(values)):
+            problem, remedy = f"{name} contains NaN or infinity", "remove these samples"
+            raise ModelError("E-FILE-030", problem, remedy, file=file)
+    if np.any(np.diff(t) < 0.0):
+        raise ModelError("E-FILE-092", "t decreases", "sort the samples by time", file=file)
     return found
 
 
@@ -92,7 +94,7 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
             last = block["t"][-1]
         if "solved" in block and not np.all(solved := block.pop("solved")):
             problem = f"the pose in row {first + int(np.argmin(solved))} was not reached"
-            remedy = "remove the rows in which `solved` is 0, or move the poses"
+            remedy = "remove the rows in which `solved` is 0, or choose reachable poses"
             raise ModelError("E-FILE-414", problem, remedy, file=file)
         first += len(batch)
         yield block
@@ -109,7 +111,7 @@ def _opened(file: str) -> Any:
         return ParquetFile(file)
     except (ArrowException, OSError) as error:
         problem = f"the file is not a Parquet table ({said(error)})"
-        raise ModelError("E-FILE-086", problem, "export the table again", file=file) from None
+        raise ModelError("E-FILE-086", problem, "save the table as Parquet", file=file) from None
 
 
 def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
@@ -127,7 +129,7 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
         )
     except (ValueError, TypeError) as error:
         problem = f"a column is not numeric ({said(error)})"
-        raise ModelError("E-FILE-088", problem, "store it as float64", file=file) from None
+        raise ModelError("E-FILE-088", problem, "store the column as float64", file=file) from None
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         row, column = bad[0]

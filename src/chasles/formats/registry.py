@@ -13,7 +13,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
-"""Maximum number of files to search in a folder. The robot_descriptions cache contains fewer."""
+"""Maximum number of files to search in a folder; the robot_descriptions cache contains fewer."""
 
 
 BUILT_IN = (
@@ -36,7 +36,8 @@ def folders() -> dict[str, list[Path]]:
     """Return the existing folders that contain robot files, for each package."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
     given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
-    cache = Path(os.path.expanduser(given))  # does not fail without a home folder
+    # unlike Path.expanduser, os.path.expanduser does not fail if there is no home folder
+    cache = Path(os.path.expanduser(given))
     places = {"example-robot-data": data, "robot_descriptions": [cache]}
     return {
         name: [path for path in dict.fromkeys(paths) if path.is_dir()]
@@ -179,7 +180,7 @@ _NAMED = re.compile(r"(?:package|model)://+([^/]+)/*(.*)")
 
 
 def package_of(name: str) -> str:
-    """Return the package in a package:// or model:// URI; "" for a plain file name."""
+    """Return the package name in a package:// or model:// URI; "" for a plain file name."""
     inside = _NAMED.fullmatch(name)
     return "" if inside is None else inside[1]
 

@@ -49,8 +49,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     world; a single added joint is named root_joint. Static models are fixed. Gravity is read from
     the `<world>`, or is (0, 0, -9.81) if the file contains only a model.
 
-    `snap` has the same meaning as for URDF files. If `floating` is True, replace the only joint
-    between the model and the world, which must be fixed, by a free joint.
+    `snap` has the same meaning as in `formats.urdf.read`. If `floating` is True, a single fixed
+    joint between the model and the world is replaced by a free joint; any other connection to the
+    world raises an error.
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]

@@ -1,4 +1,4 @@
-"""Parse SDF files and the files they include into model and frame trees; read gearboxes."""
+"""Parse SDF files with all included files, build the tree of frames, and read gearboxes."""
 
 import math
 import os
@@ -277,7 +277,8 @@ def _included(part: Part) -> str:
         path = next((x for x in candidates(uri, part.source.file) if os.path.exists(x)), None)
     if path is None:
         problem = (
-            f"{short(uri)} is neither in a parent folder of the file nor in {', '.join(VARIABLES)}"
+            f"{short(uri)} is neither in a parent folder of the file nor in the folders listed in "
+            f"{', '.join(VARIABLES)}"
         )
         raise part.error("E-SDF-031", problem, "put the model in one of these folders")
     return os.fspath(_main(part, path) if os.path.isdir(path) else path)

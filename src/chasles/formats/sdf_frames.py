@@ -45,7 +45,7 @@ class Node:
     nodes
         Frames in the model by name.
     placement
-        Name of the frame in the model to which `given` applies ("" for the model frame).
+        Name of the frame in the model that is placed at `given` ("" for the model frame).
     into
         Scope into which the model is merged.
     """
@@ -70,7 +70,7 @@ class Node:
 
     @property
     def above(self) -> "Node | None":
-        """The frame to which the pose is relative; None for the world."""
+        """Frame to which this frame's pose is relative; None for the world."""
         return None if self.scope is None else self.beside(self.base, self.part)
 
     @cached_property
@@ -86,7 +86,7 @@ class Node:
 
     @property
     def carrier(self) -> "Node | None":
-        """The link with which the frame moves; None for the world."""
+        """Link with which this frame moves; None for the world."""
         end = self._way(self, lambda node: node._attached())[-1]
         return end if end.kind == "link" else None
 

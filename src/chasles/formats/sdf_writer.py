@@ -39,7 +39,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism at full precision; a robot read from the file moves in the same way.
+    """Write a mechanism at full precision; loading the file gives a robot with the same motion.
 
     Loops are written as joints between links that are already connected; they must be closed when
     all coordinates are zero. Free joints are not written, because unconnected links float in SDF.
@@ -275,7 +275,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
         return
     if "pitch" in joint.traits.data:
         xml.add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
-    axes = [joint.axis]  # arbitrary for a ball joint, whose damping SDF stores in <axis>
+    axes = [joint.axis]  # SDF stores a ball joint's damping in <axis>; the direction is arbitrary
     if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
@@ -314,10 +314,12 @@ def _add_gears(model: etree._Element, source: Description) -> None:
         pair = [joints[name] for name in data.freedoms if name in joints]
         shared = _shared(pair)
         if constant or len(slopes) != 2 or shared is None:
-            problem = "is not a gear ratio between two revolute joints on one link"
+            problem = (
+                "is a coupling other than a gear ratio between two revolute joints on one link"
+            )
             raise refusal("E-SDF-040", data, problem, "save the robot as .toml or .xml")
         first, second = zip(pair, slopes, strict=True)
-        if first[1] == 1.0:  # readers normalize the child joint's coefficient to 1
+        if first[1] == 1.0:  # make this the child: readers scale its coefficient to 1
             first, second = second, first
         if _end(second[0], shared)[0] == WORLD:
             first, second = second, first
@@ -331,7 +333,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
 
 
 def _shared(pair: list[JointData]) -> str | None:
-    """Return the link (or the world) to which both of two revolute joints connect, or None."""
+    """Return the link (or the world) that two revolute joints have in common, or None."""
     if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)

@@ -19,7 +19,7 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A uniform solid with density 1, in a link frame.
+    """A uniform solid with density 1, expressed in a link frame.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Solid:
     center
         Center of mass (m).
     moments
-        Moments of inertia about the center of mass (m5).
+        Inertia tensor (3, 3) about the center of mass (m5).
     corners
-        Corners of a bounding box (m).
+        Vertices (n, 3) of the bounding boxes that enclose the solid (m).
     mesh
         True if the solid is a mesh.
     """
@@ -103,7 +103,7 @@ _PLAIN: dict[str, Callable[..., Solid]] = {
 
 
 def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
-    """Create a solid from its volume, means of x^2, y^2 and z^2, and bounding box dimensions."""
+    """Create a solid from its volume, mean values of x^2, y^2 and z^2, and bounding box size."""
     half = np.array(list(edges)) / 2.0
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
@@ -137,7 +137,7 @@ def located(file: str, name: str) -> Path | None:
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
-    """Read a mesh file as a solid, or as its convex hull if it has holes; None on failure."""
+    """Read a mesh file as a solid (the convex hull if the mesh has holes); None on failure."""
     try:
         import trimesh
     except ImportError:

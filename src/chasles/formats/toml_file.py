@@ -35,7 +35,7 @@ _TEXTS = re.compile(
     r"|#[^\n]*+",
     re.DOTALL,
 )
-"""Pattern for strings and comments; it agrees with `tomllib` up to the first syntax error."""
+"""Pattern for strings and comments, equivalent to `tomllib` up to the first syntax error."""
 
 _STATEMENT = re.compile(r"[=,\[\]{}\n]+")
 """Pattern for the separators between keys, values and headers."""
@@ -61,7 +61,7 @@ _UNITS = {
 
 
 def _coordinate(kind: str) -> str:
-    """Return what a joint type's coordinates measure: "angle", "length", or "" for neither."""
+    """Return the quantity of a joint type's coordinates: "angle", "length", or "" for neither."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
 
@@ -144,7 +144,7 @@ class TomlFile:
         return self.placed(ModelError(code, problem, remedy), *path)
 
     def placed(self, error: ModelError, *path: str | int) -> ModelError:
-        """Return an error with the line and table of a key."""
+        """Return a copy of an error, with the line and table of a key added."""
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def _check_keys(file: str, text: str) -> None:
     for word in _STATEMENT.split(_TEXTS.sub("0", text)):
         if word.count(".") > MAX_DOTS or len(word.strip()) > MAX_WORD:
             problem = f"a key or number has more than {MAX_DOTS} dots or {MAX_WORD} characters"
-            remedy = "shorten it, or define nested keys under [table] headers"
+            remedy = "shorten the key or number, or define nested keys under [table] headers"
             raise ModelError("E-TOML-019", problem, remedy, file=file)
 
 
@@ -252,7 +252,9 @@ def _decoded(file: str, data: bytes) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problem = "the file is not UTF-8 text"
-        raise ModelError("E-TOML-016", problem, "save it as UTF-8", file=file, line=line) from None
+        raise ModelError(
+            "E-TOML-016", problem, "save the file as UTF-8", file=file, line=line
+        ) from None
 
 
 def _parsed(file: str, text: str) -> dict[str, Any]:

@@ -54,10 +54,10 @@ Color = tuple[float, ...]
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a URDF file.
 
-    If `snap` is True, replace each angle that is written as a multiple of pi/2, rounded or
-    truncated to five or more digits, with the exact multiple, and add a note. The sine and cosine
-    of an exact multiple are exact. If `floating` is True, attach the root link to the world by a
-    free joint named root_joint.
+    If `snap` is True, angles such as 1.5708 are replaced with exact multiples of pi/2, and a note
+    is added. An angle is replaced if it equals a multiple of pi/2 that is rounded or truncated to
+    at least five digits. The sine and cosine of an exact multiple are exact. If `floating` is True,
+    attach the root link to the world by a free joint named root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)
@@ -148,7 +148,7 @@ def _link(link: Part) -> LinkData:
 
 
 def inertial(part: Part) -> Inertial:
-    """Read an `<inertial>`. Missing moments are zero. Without `<mass>`, all values are zero."""
+    """Read an `<inertial>`; missing moments are 0, and without `<mass>` the inertia is zero."""
     mass, tensor, pose = part.find("mass"), part.find("inertia"), origin(part)
     if mass is None or "value" not in mass.element.attrib:
         part.note("<inertial> has no mass, so the link has no inertia; add <mass value=.../>")
@@ -278,7 +278,7 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a robot that has no loops, at full precision.
 
-    A robot read from the file moves in the same way and has the same coordinates.
+    Loading the file gives a robot with the same motion and the same coordinates.
 
     Screw joints, and joints with several degrees of freedom, are written as joints in series
     (`model.graph`). Frames are written as links that are attached by fixed joints. If joints are

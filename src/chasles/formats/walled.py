@@ -71,9 +71,9 @@ class Tool:
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        # Use one OpenBLAS thread, because each reserves address space; disable MuJoCo's graphics.
+        # Use one OpenBLAS thread, because each thread reserves memory; disable MuJoCo's graphics.
         lean = os.environ | {"OPENBLAS_NUM_THREADS": "1", "MUJOCO_GL": "disable"}
-        with tempfile.TemporaryDirectory() as folder:  # receives log files, such as MuJoCo's
+        with tempfile.TemporaryDirectory() as folder:  # MuJoCo writes log files here
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=lean)
             except subprocess.TimeoutExpired:
@@ -89,7 +89,7 @@ class Tool:
             said = [line[:200] for line in done.stderr.decode("utf-8", "replace").split("\n")]
             last = next(filter(str.strip, reversed(said)), f"code {done.returncode}")
             problem = f"{self.name} ended without a result ({last})"
-            remedy = f"simplify the file; the limit is {self.memory / 2**30:g} GB of memory"
+            remedy = f"simplify the file; the memory limit is {self.memory / 2**30:g} GB"
             raise ModelError("E-FILE-037", problem, remedy, file=file) from error
         return found
 

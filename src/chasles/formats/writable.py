@@ -36,7 +36,7 @@ def _check_names(what: str, parts: Iterable[Any]) -> None:
             name.encode()
         except UnicodeEncodeError:
             problem = f"the name of {what} {name!r} cannot be encoded as UTF-8"
-            raise ModelError("E-FILE-040", problem, "rename it") from None
+            raise ModelError("E-FILE-040", problem, "use another name") from None
 
 
 def _check_inertia(link: LinkData) -> None:
@@ -121,13 +121,14 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
 def single_rest(joint: JointData, format: str) -> float:
     """Return the rest position of a joint's spring as a single number.
 
-    For a joint with several coordinates, the rest position must be zero or the identity.
+    For a joint with several coordinates, the rest position must be zero or the identity, and the
+    result is 0.
     """
     if len(joint.rest) <= 1:
         return joint.rest[0] if joint.rest else 0.0
     if joint.rest in (_UNTURNED, (*_UNTURNED, 0.0, 0.0, 0.0)) or not any(joint.rest):
         return 0.0
-    problem = "has a spring whose rest position is not zero"
+    problem = "has several coordinates and a spring with a nonzero rest position"
     raise refusal("E-FILE-402", joint, problem, "save the robot as .toml", format)
 
 

@@ -29,7 +29,7 @@ _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "was not found in the parent folders": "put the package in one of these folders",
 }
-"""Remedies, keyed by a phrase in the error message. The default is to correct the file."""
+"""Remedies, keyed by a phrase in the error message; the default is "correct the file"."""
 
 _TRUST = "if you trust the file, allow it to run Python with trust=True"
 
@@ -46,11 +46,11 @@ def read(
 
     `arguments` are the values for `xacro:arg`, by name. If `trust` is True, allow the file to run
     Python expressions and to read any file and environment variable. `snap` and `floating` have the
-    same meaning as for URDF files.
+    same meaning as in `formats.urdf.read`.
 
-    `$(find package)` expands to the folder that is named after the package, or whose package.xml
-    contains the name of the package. This folder is a parent folder of the file, or a subfolder of
-    a parent folder. Errors and notes refer to the file and line where an element was written.
+    `$(find package)` expands to the package's folder. The parent folders of the file, and their
+    subfolders, are searched for a folder that has the name of the package, or that contains a
+    package.xml with this name. Errors and notes refer to the original file and line of an element.
     """
     file = os.fsdecode(path)
     return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)

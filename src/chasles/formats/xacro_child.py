@@ -115,9 +115,9 @@ def place(error: BaseException) -> str:
 def found(package: str, file: str) -> str:
     """Return the folder of a package.
 
-    Parent folders of the file, and their subfolders, are searched for a folder with the name of the
-    package, or whose package.xml contains this name. The home folder, its parent folders and their
-    subfolders are accepted only with such a package.xml.
+    The parent folders of the file, and their subfolders, are searched for a folder that has the
+    name of the package, or that contains a package.xml with this name. The home folder, its parent
+    folders, and subfolders of these parent folders are accepted only with such a package.xml.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)
@@ -262,7 +262,7 @@ def complaint(file: str, what: str, at: str = "", refused: bool = False) -> Valu
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
-    line = re.search(r"(?: at line |: line )(\d+)", what)  # an XML syntax error
+    line = re.search(r"(?: at line |: line )(\d+)", what)  # in messages about XML syntax
     if line is not None:
         at = f"{os.path.abspath(files[-1])}:{line[1]}"
     told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}

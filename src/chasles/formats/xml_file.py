@@ -208,7 +208,7 @@ class Part:
         return float(self.words(key, 1)[0])
 
     def value(self, key: str) -> float:
-        """Return an attribute as a number, or the element's text if the key is empty."""
+        """Return the attribute `key`, or the element's text if `key` is empty, as a number."""
         if key:
             return self.number(key)
         return float(self.numerals(self.tag, self.element.text or "", 1)[0])

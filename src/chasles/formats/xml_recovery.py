@@ -16,7 +16,7 @@ _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
-"""Prefixes of the names of encodings in which no other character contains the byte for "<"."""
+"""Name prefixes of encodings in which the byte for "<" is not part of any other character."""
 
 _UNBOUND = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _MISNAMED = (etree.ErrorTypes.NS_ERR_XML_NAMESPACE, etree.ErrorTypes.WAR_NS_URI)
@@ -126,7 +126,7 @@ def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:
     """Yield an error for each undeclared namespace prefix, at its first occurrence."""
     seen: set[str] = set()
     for error in parser.error_log:
-        # messages: "Namespace prefix a on b is not defined", "xmlns:a: ..."
+        # lxml's messages are "Namespace prefix a on b is not defined" or "xmlns:a: ..."
         words = error.message.removeprefix("Namespace prefix ").removeprefix("xmlns:")
         prefix = words.split()[0].rstrip(":")
         if prefix not in seen:

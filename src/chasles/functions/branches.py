@@ -45,8 +45,8 @@ TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
 """Number of random test configurations, and error limits for usable and exact closed forms.
 
 A closed form must reproduce `TRIALS` configurations to within `FOUND`. The form counts as exact if
-the median error is below `EXACT`. If axes intersect only approximately, the branches are
-approximate solutions.
+the median error is below `EXACT`. If axes intersect only approximately, the solutions are
+approximate.
 """
 
 TURN = 2.0 * math.pi
@@ -57,10 +57,11 @@ class Form:
     """Closed form of the inverse kinematics of an arm.
 
     `kind` is "wrist" (three intersecting axes), "plane" (three parallel axes) or "elbow" (seven
-    joints; the first three axes intersect, and so do the last three). `first` is the index of the
-    first of the three axes, counted in the direction of solution. `backward` is True if the chain
-    is solved from its end. `given` is the index of the joint whose position must be given, or None.
-    For "elbow", the arm angle must be given instead, and `given` is the number of joints.
+    joints; the first three axes intersect, and so do the last three). `given` is the index of the
+    redundant joint, which requires a given position, or None. For "elbow", the arm angle must be
+    given instead, and `given` is the number of joints. `backward` is True if the chain is solved
+    from its last joint. `first` is the index of the first of the three axes, not counting the
+    redundant joint, and in reverse order if `backward` is True.
     """
 
     given: int | None

@@ -31,12 +31,12 @@ class Loaded:
 
 
 class Guarded(NamedTuple):
-    """Function whose last result indicates whether its other results are valid.
+    """Function with an additional last result that indicates if the other results are valid.
 
     For each state, the last result contains the squared closure error of the loops, and a margin
     that is small if the compiled loop equations are nearly singular. Results are valid if no
     squared closure error exceeds `gap` and every margin exceeds `margin`. `shown` is the number of
-    results that a call returns, which excludes the last one. The callable that wraps the function
+    results that a call returns, not counting the last result. The callable that wraps the function
     provides this object as its attribute `guarded`.
     """
 
@@ -56,7 +56,8 @@ def learnable(ready: Any) -> bool:
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
     """Return the C entry point of a callable and the sources of its inputs, or None if unavailable.
 
-    `f_ext` contains the external loads of the call.
+    `f_ext` contains the external loads of the call. The source of an input is an array of the call,
+    an external load, or the fixed time.
     """
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}

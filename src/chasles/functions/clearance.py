@@ -1,4 +1,4 @@
-"""Inverse-kinematics target that keeps spheres and capsules away from each other and obstacles.
+"""Inverse-kinematics target that keeps spheres and capsules apart and away from obstacles.
 
 The target has one error: the square root of the sum of all squared overlaps. An overlap is the
 required distance minus the actual distance, if positive. The gradient is computed like joint

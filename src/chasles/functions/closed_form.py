@@ -1,10 +1,11 @@
 """Closed-form inverse kinematics of arms with three intersecting or parallel axes.
 
-The equation is E1(q1) ... E6(q6) = G, where G is the displacement from the home pose to the goal.
-Closed forms exist if the last three axes intersect (Pieper 1968), or if the second to fourth axes
-are parallel (Elias and Wen 2022). If the three axes are elsewhere in a chain of six joints, the
-chain is reversed, or joints are moved from one end to the other: E1 ... E6 = G is equivalent to E2
-... E6 E1' = G, where the axis of E1' is displaced by G^-1.
+The equation is E1(q1) ... E6(q6) = G, where Ei is the displacement by joint i, and G is the
+displacement from the home pose to the goal. Closed forms exist if the last three axes intersect
+(Pieper 1968), or if the second to fourth axes are parallel (Elias and Wen 2022). If the three axes
+are elsewhere in a chain of six joints, the chain is reversed, or joints are moved from one end to
+the other: E1 ... E6 = G is equivalent to E2 ... E6 E1' = G, where the axis of E1' is displaced by
+G^-1.
 
 A chain of seven joints has a closed form if the first three axes intersect and the last three axes
 intersect. This form requires the arm angle, i.e. the rotation of the elbow about the line from
@@ -22,13 +23,13 @@ from chasles.mathematics.trigonometric import Angle, between, conic, line, quadr
 BESIDE, TINY = 1e-4, 1e-24
 """Numerical thresholds for the arm angle, which is the elbow's angle about the shoulder-wrist line.
 
-If the squared sine of the angle between this line and the first joint axis is below `BESIDE`, the
-arm angle is measured from another direction. `TINY` is the smallest squared length used as a
-divisor.
+The arm angle is measured from the first joint axis. If the squared sine of the angle between this
+axis and the shoulder-wrist line is below `BESIDE`, the arm angle is measured from a vector normal
+to the axis. Squared lengths that are used as divisors are increased to at least `TINY`.
 """
 
 Branch = list[tuple[Joint, Move]]
-"""One solution: the position of every joint."""
+"""Solution of an inverse-kinematics problem: all joints and their positions."""
 
 Pair = tuple[Move, Move]
 
@@ -64,7 +65,7 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Multiply the function by `factor`; only one of the two may be a vector."""
+        """Return the product with `factor`, where the function or `factor` must be scalar."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
@@ -114,7 +115,8 @@ def distance(x: Affine) -> list[Number]:
     terms = x.product(x)
     if x.slides:
         return terms
-    return [terms[0] + terms[3], terms[1], terms[2]]  # terms[5] equals terms[3], and terms[4] is 0
+    # The coefficients of c^2 and s^2 are equal, and c^2 + s^2 = 1. The coefficient of c s is zero.
+    return [terms[0] + terms[3], terms[1], terms[2]]
 
 
 def zeros(terms: Sequence[Number], slides: bool) -> list[Move]:
@@ -136,12 +138,13 @@ def _less(terms: Sequence[Number], constant: Number) -> list[Number]:
 
 
 def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch]:
-    """Return all solutions (up to four) of E_a E_b E_c x = y for the positions of joints a, b, c.
+    """Return the positions of joints a, b, c that move point x to point y (up to four solutions).
 
-    If joint a is revolute, E_a changes neither the coordinate of the point E_b E_c x along the axis
-    of joint a nor the distance of this point from a point on the axis. These two quantities give
-    two equations for the other two joints. If joint a is prismatic, the equations follow from the
-    two coordinates normal to its axis.
+    The equation is E_a E_b E_c x = y, where E_a is the displacement by joint a. If joint a is
+    revolute, E_a changes neither the coordinate of the point E_b E_c x along the axis of joint a
+    nor the distance of this point from a point on the axis. These two quantities give two equations
+    for the other two joints. If joint a is prismatic, the equations follow from the two coordinates
+    normal to its axis.
     """
     solve = {(0, 0): _turns, (0, 1): _turn_and_slide, (1, 0): _slide_and_turn, (1, 1): _slides}
     found: list[Branch] = []
@@ -237,10 +240,10 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
 
 
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions for six joints whose last three axes intersect.
+    """Return the solutions for six joints with a spherical wrist.
 
-    These axes intersect at the reference point of the fourth joint. The first three joints move
-    this point to its goal. The last three joints set the orientation.
+    The last three axes intersect at the reference point of the fourth joint. The first three joints
+    move this point to its goal. The last three joints set the orientation.
     """
     a, b, c, d, e, f = joints
     found = []
@@ -266,8 +269,8 @@ def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch
 
     The first three axes intersect at the reference point of the first joint (shoulder), and the
     last three at the reference point of the fifth joint (wrist). The fourth joint sets the distance
-    between these points. The first three joints move the wrist to its goal and rotate the axis of
-    the fourth joint to the arm angle.
+    between these points. The first three joints move the wrist to its goal and turn the elbow, i.e.
+    the axis of the fourth joint, to the given arm angle.
     """
     a, b, c, d, e, f, g = joints
     found = []
@@ -288,7 +291,7 @@ def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch
 
 
 def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
-    """Return the arm angle of a posture (see `elbow`)."""
+    """Return the rotation of the elbow about the shoulder-wrist line for given joint positions."""
     *arm, d = zip(joints[:4], moves[:4], strict=True)
     away, axis = joints[4].point, d[0].axis
     for joint, move in (d, *reversed(arm)):
@@ -329,7 +332,7 @@ def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vect
 
 
 def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions for six joints whose second to fourth axes are parallel.
+    """Return the solutions for six joints with parallel axes 2 to 4.
 
     Rotations about the three parallel axes change neither the direction of these axes nor the
     coordinate of a point along this direction. These two conditions give two equations for the
@@ -355,7 +358,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterator[Pair]:
-    """Yield positions of the first and fifth joints of an arm whose axes 2 to 4 are parallel."""
+    """Yield positions of joints 1 and 5 of an arm with parallel axes 2 to 4."""
     if any(joint.slides for joint in (a, b, c)):
         raise Unsuited
     h, point = p.axis, meeting((b, c))

@@ -163,10 +163,11 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program to compile.
+        """The program that the backend compiles.
 
-        Results may be kept as products of matrices (`Staged`), and similar limbs may be traced to
-        the same instructions (`Program.alike`).
+        Unlike `program`, this program may compute factor matrices that are multiplied at run time
+        (`Staged`), or use the same instructions for limbs with the same structure
+        (`Program.alike`).
         """
         recipe, backend = self.recipe, backends.row(self.recipe.backend)
         matrices = may_be_staged(recipe.function, recipe.derivative)
@@ -428,7 +429,7 @@ class Compiled:
         try:
             found = self.fast(*plain.arrays, **named)
         except ChaslesError:
-            return NotImplemented  # Python code reports the index of the invalid state
+            return NotImplemented  # Python code will repeat the call and report the invalid state
         if flat:
             return found
         several = found if isinstance(found, tuple) else (found,)
@@ -471,7 +472,7 @@ def recall(key: str) -> Compiled:
     found = _KNOWN.get(key)
     if found is not None:
         return found
-    for function in list(_ALIVE):  # an equal robot's function has the same key
+    for function in list(_ALIVE):  # functions of equal robots share a key
         if function.key == key:
             return _KNOWN.setdefault(key, function)
     remedy = "keep a reference to the result of chasles.compile while the graph is in use"
@@ -495,10 +496,10 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Owner of the fast entry (a C callable) of a compiled function.
+    """Object that makes the fast entry (a C callable) of a compiled function picklable.
 
-    Python pickles the fast entry as this object and an attribute name. Every attribute of this
-    object is the fast entry, whatever its name.
+    Pickle stores the fast entry as this object and the name of one of its attributes. The name is
+    arbitrary, because every attribute of this object is the fast entry.
     """
 
     compiled: Compiled
@@ -594,6 +595,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the same model with a different choice of loop equations."""
+        """Return the functions of the same model for another elimination of loop equations."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

@@ -32,9 +32,9 @@ once. "book" counts operations as Balafoutis and Patel do by hand (see `chasles.
 class Step:
     """One statement of an algorithm, and its operation counts summed over all bodies.
 
-    An operation shared by several statements is counted for the first of them. `equation` is the
-    equation number in the cited source, read from the comment after the statement. A statement may
-    have several equation numbers.
+    An operation shared by several statements is counted only for the first statement. `equation` is
+    the equation number in the cited source, read from the comment after the statement. A statement
+    may have several equation numbers.
     """
 
     file: str

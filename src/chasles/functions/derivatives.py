@@ -55,7 +55,7 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def first_derivatives(known: Program | Staged, wrt: Sequence[str]) -> Program | Staged:
-    """Return a program for partial derivatives, with outputs only for the inputs in `wrt`.
+    """Select the outputs of a derivative program that belong to the inputs in `wrt`.
 
     Outputs are named as in `jacobian`.
     """

@@ -44,7 +44,7 @@ class Wrench:
 
 
 def checked_time(t: Any) -> np.ndarray:
-    """Return a time or an array of times (s), checked to be finite."""
+    """Return a time or several times (s) as an array, after checking that all are finite."""
     if type(t) is float and math.isfinite(t):
         return np.array(t)
     try:
@@ -91,10 +91,11 @@ def derivative_names(
     order: int = 1,
     model: Model | None = None,
 ) -> tuple[str, ...]:
-    """Return the checked names of the arguments to differentiate with respect to.
+    """Check the argument names in `wrt`, and return them as a tuple.
 
-    `order` is the number of time derivatives of q. If `model` depends on time, `wrt` may include
-    "t", which is not included by default.
+    The function will be differentiated with respect to these arguments. `order` is the number of
+    time derivatives of q. If `model` depends on time, `wrt` may include "t", which is not included
+    by default.
     """
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
@@ -129,7 +130,7 @@ class Load(NamedTuple):
 
 
 def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
-    """Return the keys and values of external wrenches in a stable order."""
+    """Return the keys and values of external wrenches, sorted by frame name."""
     if f_ext is None:
         return Load()
     if not isinstance(f_ext, Mapping):
@@ -156,8 +157,8 @@ def _fields() -> tuple[int, ...] | None:
 def loads_of(f_ext: Any, keys: Sequence[WrenchKey]) -> tuple[list[Held], list[int]] | None:
     """Describe the wrenches in `f_ext` for a fast entry (a C callable).
 
-    Return a description of each wrench, in the order of `f_ext`, and the index of each key in this
-    order. Return None if a fast entry cannot read `f_ext`.
+    Return a description of each wrench in `f_ext` and, for each key in `keys`, the index of the
+    corresponding wrench in `f_ext`. Return None if a fast entry cannot read `f_ext`.
     """
     where, known = _fields(), {key.frame: key for key in keys}
     if type(f_ext) is not dict or where is None or f_ext.keys() != known.keys():

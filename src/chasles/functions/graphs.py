@@ -17,7 +17,7 @@ The module in `functions/libraries` for each library defines the function `captu
 
 
 class Graph:
-    """Functions captured in a CUDA graph, which `graph()` launches all at once.
+    """CUDA graph of captured functions; call this object to launch the graph.
 
     `inputs` contains the arrays that every launch reads, by name. To change the inputs, write to
     these arrays in place, or pass new values to `graph(...)`, which copies them. `outputs` is the
@@ -65,7 +65,7 @@ def captured(
     library: str,
     device: int | None,
 ) -> Graph:
-    """Record the GPU operations of a function as a graph; `values` are its initial inputs."""
+    """Record the GPU operations of a function as a graph with the initial inputs `values`."""
     if library not in LIBRARIES:
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")

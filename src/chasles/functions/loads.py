@@ -28,7 +28,7 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
         return _program(model, limited)
 
     own = any(joint.custom is not None for joint in model.source.joints)
-    text = trace().hash if own else ""  # identifies the code of user-defined joints
+    text = trace().hash if own else ""  # a hash that identifies user-defined joints
     recipe = ("torques along a path", model.source, model.mimics, limited, text)
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 

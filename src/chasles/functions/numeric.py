@@ -102,7 +102,10 @@ STEPS = 100
 root, as at a dead point of a linkage, needs about 30 steps."""
 
 REACH = 0.5
-"""Maximum step of a coordinate, relative to its scale; longer steps may jump to another branch."""
+"""Maximum change of a coordinate in a Newton step, relative to the scale of the coordinate.
+
+Larger changes may lead to another solution branch.
+"""
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ def solve(
 
 
 def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
-    """Minimize |A x + r|^2 + damping |x|^2; scale x down if an entry exceeds REACH."""
+    """Return the x that minimizes |A x + r|^2 + damping |x|^2, scaled down to at most REACH."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > rank * s[:, :1]
     gain = np.where(kept, s, 0.0) / np.where(kept, s * s + damping[:, None], 1.0)
@@ -308,7 +311,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
     left, kept, shares = R.copy(), [], []
     for _ in range(min(R.shape)):
         new = np.linalg.norm(left, axis=0)
-        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # first of the largest columns
+        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # first column of largest norm
         if new[k] <= tolerance:
             break
         unit = left[:, k] / new[k]
@@ -349,10 +352,10 @@ def motion_matrices(motion: np.ndarray) -> np.ndarray:
     """Return the matrices [R^(k) R', r^(k); 0, 0] (..., order, 4, 4) for k = 1, 2, ...
 
     R^(k) is the k-th time derivative of a body's rotation matrix R, and R' is the transpose of R.
-    r^(k) is the k-th time derivative of the position of the body point at the origin. Entry k of
-    `motion` (..., order, 6) contains the derivative of order k - 1 of the angular velocity w, then
-    r^(k). The first derivative of R is w~ R with the skew-symmetric matrix w~ of w. Higher
-    derivatives follow from Leibniz' rule.
+    r^(k) is the k-th time derivative of the position of the body point that is currently at the
+    world origin. Entry k of `motion` (..., order, 6) contains the derivative of order k - 1 of the
+    angular velocity w, then r^(k). The first derivative of R is w~ R with the skew-symmetric matrix
+    w~ of w. Higher derivatives follow from Leibniz' rule.
     """
     w = twist_matrices(motion)[..., :3, :3]
     turned = [np.broadcast_to(np.eye(3, dtype=w.dtype), w[..., 0, :, :].shape)]

@@ -257,7 +257,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean depth of the bodies in the tree: 1 for bodies attached to the world."""
+    """Return the mean depth of bodies in the tree; a body attached to the world has depth 1."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -304,7 +304,7 @@ NEEDED = {
 def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
-    """Check the options of a function, and return them in a stable order."""
+    """Check the options of a function, and return their names and values, sorted by name."""
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-025", problem, suggested(function, METHODS))
@@ -373,7 +373,7 @@ def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
 
 
 def checked_order(function: str, order: Any) -> int:
-    """Return `order`, the number of time derivatives of q, checked to be a positive integer."""
+    """Return `order` (number of time derivatives of q) if valid; otherwise, raise an error."""
     if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
         problem = (
             f"`order` must be a positive integer (the number of time derivatives), not {order!r}"
@@ -388,7 +388,7 @@ def check_axes(axes: str) -> None:
 
 
 def checked_point(at: Any) -> Any:
-    """Return the reference point `at` after checking it: a string, or three finite floats."""
+    """Check the reference point `at`, and return the string or a tuple of three floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
             problem = f"`at` must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"

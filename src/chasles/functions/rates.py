@@ -2,13 +2,13 @@
 
 Each priority is a damped least-squares problem with bounds. The solution is the velocity v in
 [low, high] that minimizes |w (J v - x)|^2 + damping |v - preferred|^2 without affecting tasks of
-higher priority. J is the task Jacobian, x contains the task rates, and w scales each row. Each
-problem is solved by a primal active-set method. Each pass holds the joints of the active set at
-their bounds, and moves the other joints toward the solution as far as their bounds allow. The pass
-then adds the joint that reached its bound to the active set, or releases the joint with the largest
-velocity away from its bound. Every pass ends at a feasible velocity, and no pass increases the
-cost. Therefore a fixed number of passes can be traced as a straight-line program. See Nocedal and
-Wright 2006, section 16.5; for priorities, see Kanoun, Lamiraux and Wieber 2011.
+higher priority. J is the task Jacobian, x contains the desired task velocities, and w scales each
+row. Each problem is solved by a primal active-set method. Each pass holds the joints of the active
+set at their bounds, and moves the other joints toward the solution as far as their bounds allow.
+The pass then adds the joint that reached its bound to the active set, or releases the joint with
+the largest velocity away from its bound. Every pass ends at a feasible velocity, and no pass
+increases the cost. Therefore a fixed number of passes can be traced as a straight-line program. See
+Nocedal and Wright 2006, section 16.5; for priorities, see Kanoun, Lamiraux and Wieber 2011.
 """
 
 from collections.abc import Sequence
@@ -146,7 +146,7 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Return weighted Jacobian rows, weighted task rates and flags for each priority.
+        """Return weighted Jacobian rows, weighted task velocities and flags for each priority.
 
         The flag of a row is 1 if its weight is nonzero, otherwise 0.
         """
@@ -242,7 +242,7 @@ class _Search:
         self._at_high: list[Number] = [0.0] * n
 
     def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Add the next priority level, respecting bounds and the tasks of higher priority."""
+        """Solve the next priority level subject to the bounds and the higher-priority tasks."""
         if not self.above:
             self._start(J, x, damping)
         for _ in range(self._passes):
@@ -326,7 +326,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)
-        (left,) = _without([left], found, free)  # two passes suffice (Giraud et al. 2005)
+        (left,) = _without([left], found, free)  # a second projection suffices (Giraud et al. 2005)
         whole, square = _inner(row, row, free), _inner(left, left, free)
         counts = less(DEPENDENT * whole, square)
         factor = select(counts, 1.0, 0.0) / sqrt(select(counts, square, 1.0))

@@ -52,10 +52,10 @@ loop) is at most `ROUGH`. `ROUGH_LEAST` is the additive damping constant in floa
 """
 
 NOTHING = 1e-26
-"""Constant added to the squared error if some errors cannot be changed by any joint.
+"""Constant added to the squared error of changeable errors if other errors are constant.
 
-With this constant, the squared error stops decreasing when only such errors remain, and the search
-ends.
+Constant errors cannot be changed by any joint (see `_costs`). When only these errors remain, the
+sum stops decreasing, and the search ends.
 """
 
 REACH = 1.0
@@ -81,7 +81,8 @@ STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY =
 - COST: squared error.
 - BEFORE, EARLIER: part of the squared error that joint motions can change, one and two steps ago.
 - COUNT, MOST: number of steps so far, and maximum number of steps.
-- SHARE: maximum ratio of the squared error to EARLIER; above it, the search is abandoned.
+- SHARE: limit for the ratio of the current changeable squared error to EARLIER; if the ratio is
+  larger, the search is abandoned.
 - FIRM: for unreachable goals, ratio of an additional damping term to the norm of the error.
 - ANGLE, LENGTH: largest angular error (rad) and largest position error (m).
 """
@@ -116,7 +117,7 @@ class Task:
 
     @property
     def poses(self) -> list[int]:
-        """Index of the first parameter of each pose in the vector of target parameters."""
+        """Indices of the first parameter of each pose target in the vector of target parameters."""
         sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
         pairs = zip(sizes, self.targets, strict=False)
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
@@ -150,7 +151,7 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel for the target parameters that q meets exactly; zeros if they are not unique."""
+        """Kernel for the target parameters that q satisfies exactly (zeros if not unique)."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -389,9 +390,10 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return the weights of target parameters, for sorting starting configurations by distance.
+        """Return the weights of target parameters in the distance from a target.
 
-        The weight is 0 for parameters that a configuration does not determine.
+        This distance ranks starting configurations. The weight is 0 for parameters that a
+        configuration does not determine.
         """
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:

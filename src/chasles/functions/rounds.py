@@ -105,11 +105,12 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True)
 class Rounds:
-    """Distances between spheres or capsules of a model (`rounds`), and from them to obstacles.
+    """Distances between spheres or capsules of a model, and from these shapes to obstacles.
 
-    `obstacles` contains the kind of each obstacle. Each entry of `groups` is a tuple of pairs
-    (i, j): i is the index of a round shape, and j is the index of a round shape, or len(rounds)
-    plus the index of an obstacle. The distance of a group is the smallest distance of its pairs.
+    `rounds` contains the spheres and capsules (round shapes) of the model, and `obstacles` the kind
+    of each obstacle. Each entry of `groups` is a tuple of pairs (i, j): i is the index of a round
+    shape, and j is the index of a round shape, or len(rounds) plus the index of an obstacle. The
+    distance of a group is the smallest distance of its pairs.
     """
 
     model: Model
@@ -136,7 +137,10 @@ class Rounds:
 
     @cached_property
     def resident(self) -> Callable[[str, bool], DeviceKernel]:
-        """Function of (dtype, nearest) that returns the GPU kernel for `nearest` or `distances`."""
+        """Function that returns the GPU kernel of `nearest` or `distances` for a data type.
+
+        The second argument is True for `nearest`.
+        """
 
         @cache
         def made(dtype: str, nearest: bool) -> DeviceKernel:
@@ -231,7 +235,8 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
     """Return the smallest distance among all pairs.
 
-    Pairs with equal sums of radii are compared by squared distance, which saves square roots.
+    Pairs with equal sums of radii are compared by the squared distance between their axes, which
+    saves square roots.
     """
     squares: dict[float, Number] = {}
     least: list[Number] = []

@@ -10,7 +10,7 @@ from chasles.model.sensors import SensorData
 
 
 def checked_sensors(model: Model, function: str, names: Any) -> tuple[SensorData, ...]:
-    """Return the named sensors in the given order, or all sensors that the function supports."""
+    """Return the sensors with the given names, or all supported sensors if `names` is None."""
     known = {sensor.name: sensor for sensor in model.source.sensors}
     of = "control" if function == "actuator_values" else "motion"
     if names is None:

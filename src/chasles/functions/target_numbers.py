@@ -75,7 +75,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[-2:] == (4, 4) and _are_poses(array):
         problem = f"the rotation of {what} is a 4x4 pose matrix"
-        raise InputError("E-CALL-367", problem, "pass its rotation: T[..., :3, :3]", part=PART)
+        raise InputError("E-CALL-367", problem, "pass only the rotation: T[..., :3, :3]", part=PART)
     if array.shape[-1:] == (4,):
         q = sized(what, array, 4)
         none = ~q.any(axis=-1)

@@ -99,9 +99,9 @@ class Target:
     and lengths relative to the size of the robot. Errors with weight 0 are ignored; at least one
     weight must be positive. `tolerance` is the maximum error of a solution in rad and m (default:
     1e-6 for both). Each of these fields is one value for all errors, two values for angles and
-    lengths, or one value for each error. Errors are angles about the world axes, then lengths
-    along them. To pass different values for each problem of a batch, use a NumPy array (..., n)
-    with at least two axes, where n is 1, 2 or the number of errors.
+    lengths, or one value for each error. The angular errors about the world axes precede the
+    position errors along the world axes. To pass different values for each problem of a batch, use
+    a NumPy array (..., n) with at least two axes, where n is 1, 2 or the number of errors.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
@@ -195,7 +195,7 @@ class Target:
         return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the target parameters that a posture meets exactly, or [] if they are not unique.
+        """Return the target parameters that a posture satisfies exactly, or [] if not unique.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ def _turn(a: Vector, d: Vector) -> Vector:
 
 
 def _across(w: Rows, a: Vector) -> Rows:
-    """Remove the component along the vector a from the rows of an angular-velocity Jacobian."""
+    """Remove the component along the unit vector a from each column of an angular Jacobian."""
     along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
     return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
 

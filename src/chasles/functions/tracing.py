@@ -311,7 +311,7 @@ def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Ma
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Return a program that also stores the limb of each input and output entry (trunk: -1)."""
+    """Return the program with the limb index of each input and output entry (-1: trunk)."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)

@@ -53,7 +53,7 @@ def box(points: np.ndarray) -> Region:
 
 
 def ellipsoid(points: np.ndarray) -> Region:
-    """Return the ellipsoid of smallest volume around points (n, 3), by Khachiyan's method."""
+    """Return the minimum-volume enclosing ellipsoid of points (n, 3), by Khachiyan's algorithm."""
     n = len(points)
     lifted = np.column_stack([points, np.ones(n)])
     weights = np.full(n, 1.0 / n)

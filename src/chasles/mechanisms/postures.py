@@ -27,7 +27,7 @@ PATIENT = 40
 """Number of attempts with the settings `EAGER`; later attempts use `SLOW`, with more steps."""
 
 FIRMLY = 5
-"""Divisor: a search with n attempts uses the settings `STEADY` in the last n // FIRMLY of them."""
+"""Divisor that sets how many attempts use the settings `STEADY`: the last n // FIRMLY of n."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -205,10 +205,10 @@ def _drawn(units: tuple[str, ...]) -> int:
 
 
 def angles(mechanism: Mechanism) -> list[int]:
-    """Return the indices in q of angles that are equivalent modulo full turns.
+    """Return the indices in q of angles that can change by 2 pi without changing any pose.
 
-    Helical and similar joints, coupled joints, and leaders whose full turn changes the pose of a
-    mimic joint are excluded.
+    The result excludes helical and similar joints, and joints in couplings. It also excludes a
+    joint with a mimic joint, unless a full turn of the joint turns the mimic joint by full turns.
     """
     if "angles" not in mechanism.kept:
         model = mechanism.model

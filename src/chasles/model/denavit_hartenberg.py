@@ -175,7 +175,7 @@ class DHTable:
             object.__setattr__(self, key, checked_pose(key, getattr(self, key)))
 
     def __str__(self) -> str:
-        """Return the table as text; a parameter that the joint changes contains "q1", "q2", ..."""
+        """Return the table as text, with the joint variables written as "q1", "q2", ..."""
         head = ("joint", "theta", "d", "a", "alpha")
         lines: list[tuple[str, ...]] = [head]
         for i, row in enumerate(self.rows, start=1):

@@ -371,10 +371,11 @@ class Identity(Named):
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a Python method, and let the fast entry point handle similar calls if possible.
+        """Call a Python method, and register the call with the fast entry point if possible.
 
-        The entry point can handle them if the method only passes its arguments to a compiled
-        function and returns the result.
+        The entry point then handles later calls with the same keywords and argument types. This is
+        possible if the method only passes its arguments to a compiled function and returns the
+        result.
         """
         _HEARD.call = ()
         try:

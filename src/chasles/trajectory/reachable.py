@@ -203,7 +203,7 @@ def _split(data: Numbers, m: int) -> list[list[Number]]:
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the magnitude bounds and second differences of all limited quantities."""
+    """Return upper bounds and second differences of the quantities (torques, ...) with limits."""
     (x,), (y,), (d,) = given[5 * PLACES :]
     u, middle = (y - x) / (2.0 * d), 0.5 * (x + y)
     peak, second = [], []

@@ -101,13 +101,11 @@ def record(
         remedy = f"pass `motion`, or save a picture with a file name ending in {STILL}"
         raise InputError("E-VIEW-022", problem, remedy, part="record")
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
-        problem = f"invalid recording options: rate={rate!r}, speed={speed!r}, size={size!r}"
-        raise InputError(
-            "E-VIEW-023",
-            problem,
-            "use a positive rate and speed, and sizes from 8 to 8192 pixels",
-            part="record",
+        problem = (
+            "`rate` and `speed` must be positive, and both entries of `size` from 8 to 8192, "
+            f"not rate={rate!r}, speed={speed!r}, size={size!r}"
         )
+        raise InputError("E-VIEW-023", problem, part="record")
     width, height = (2 * (each // 2) for each in size)  # the encoder needs even sizes
     first, last = (0.0, 0.0) if playback is None else (playback.first, playback.last)
     last = first if still else last

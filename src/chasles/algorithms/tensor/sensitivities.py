@@ -21,12 +21,15 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 class Change(NamedTuple):
     """Effect of one degree of freedom on the motion of its body, in body axes.
 
-    Pairs are (effect on the rotation, effect on the origin). `freedom` is (z, 0) for a revolute
-    joint and (0, z) for a prismatic joint. `zd2` is twice the change in angular velocity for a unit
-    change in the coordinate. `by_q` is the corresponding change in acceleration, (Omega z, sdd x z)
-    or (0, Omega z). `slid` is the second entry of `by_q` without the contribution of the body's
-    rotation: 0 or Omega z. `by_qd` is half the change in acceleration for a unit change in
-    velocity, (w x z, 0) or (0, w x z).
+    z is the joint axis. Omega, w and sdd are the angular acceleration tensor, angular velocity and
+    acceleration of the origin of the body (`Chain`). Pairs are (effect on the rotation, effect on
+    the origin).
+
+    `freedom` is (z, 0) for a revolute joint and (0, z) for a prismatic joint. `zd2` is twice the
+    change in angular velocity for a unit change in the coordinate. `by_q` is the corresponding
+    change in acceleration, (Omega z, sdd x z) or (0, Omega z). `slid` is the second entry of `by_q`
+    without the contribution of the body's rotation: 0 or Omega z. `by_qd` is half the change in
+    acceleration for a unit change in velocity, (w x z, 0) or (0, w x z).
     """
 
     freedom: Motion
@@ -58,7 +61,8 @@ def changes(
 ) -> dict[int, tuple[Change, ...]]:
     """Return the effect of each degree of freedom of a joint on the motion of the joint's body.
 
-    The results contain zd_j and zdd_j (Balafoutis and Patel 1991, Eq 7.3.1-4).
+    The results include the time derivatives zd_j and zdd_j of the joint axes (Balafoutis and Patel
+    1991, Eq 7.3.1-4).
     """
     found = {}
     for i, _, joint, _ in model.outward():
@@ -77,13 +81,13 @@ def _change(
 ) -> Change:
     """Return the effect of one degree of freedom of a joint on the motion of the joint's body.
 
-    vJ and aJ are the velocity and acceleration of the joint. `column` contains the motion subspace
-    s and the derivatives N, K and C, which are the fields `velocity`, `acceleration` and `bias` of
-    `Slopes`.
+    vJ and aJ are the velocity and acceleration of the joint. `column` contains the column s of the
+    motion subspace, and the columns N, K and C of the fields `velocity`, `acceleration` and `bias`
+    of `Slopes`.
 
     The angular velocity of the parent is w - vJ. The angular acceleration tensor of the parent maps
-    a vector x to Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint rotates
-    about x.
+    a vector u to Omega u - aJ x u - (2 w - vJ) x (vJ x u). If the joint rotates about u, the result
+    is Omega u.
     """
     s, N, K, C = column
     z, x, turning, sliding = s.angular, s.linear, vJ.angular, vJ.linear
@@ -130,10 +134,10 @@ def inverse_dynamics_sensitivities(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
 
-    See Balafoutis and Patel 1991, algorithm 7.1. The book covers chains of revolute joints. Other
-    joints differ only in the initial values of the rows (B, f), C and the columns (H, -fh), (G,
-    -fb), which are transmitted toward the base like wrenches. Contributions from branches are
-    summed.
+    See Balafoutis and Patel 1991, algorithm 7.1. The rows (B, f) and C and the columns (H, -fh) and
+    (G, -fb) are transmitted toward the base like wrenches. The book covers chains of revolute
+    joints. For other joints, only the initial values of these rows and columns differ. The
+    contributions from branches are summed.
     """
     moving = chain(model, q, qd, qdd)
     X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)

@@ -78,8 +78,10 @@ which is also NaN."""
 
 
 class Turn(NamedTuple):
-    """An angle and the variable names of its sine and cosine; a name is None if the value is not
-    needed."""
+    """An angle and the variable names of its sine and cosine.
+
+    A name is None if the value is not needed.
+    """
 
     angle: str
     sine: str | None

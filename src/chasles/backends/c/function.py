@@ -21,7 +21,7 @@ from chasles.backends.lowering import FREE, Lowered, Part, lower, places
 from chasles.expr import Program, Variable
 
 LANE_BYTES = 128
-"""Size (bytes) of one quantity for all states that are computed together: two 64-byte vectors."""
+"""Size (bytes) of one quantity for all states of a block, equal to two 64-byte vectors."""
 
 LONGEST = 2000
 """Maximum number of operations in a C function. Longer programs are divided into several functions,
@@ -334,7 +334,9 @@ fused multiply-add."""
 
 
 def sine_and_cosine(number: Number, *, exact: bool) -> str:
-    """Return the definition of `sine_and_cosine`, which reports angles beyond the limit.
+    """Return the definition of `sine_and_cosine`, a C function that returns 1 for large angles.
+
+    The sine and cosine are accurate only for angles up to `LIMIT`.
 
     exact: True to also define `exact_sines_and_cosines`, which uses the C library for all angles of
     an array that exceed the limit.

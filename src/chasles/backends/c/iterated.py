@@ -21,9 +21,9 @@ CARRIED = ("point", "memory", "data")
 class Iteration:
     """An iterative step in C, and the data for its test.
 
-    - parts: the functions for the beginning of a step, an iteration, a late iteration, and the end
-      of a step.
-    - quick: number of iterations before late iterations begin.
+    - parts: the functions `begin` (beginning of a step), `refine` (an iteration), `rescue` (a late
+      iteration) and `end` (end of a step).
+    - quick: number of iterations after which `rescue` replaces `refine`.
     - most: maximum number of iterations.
     - states: names of results that replace the inputs of the same name.
     - reports: other results, with the number of entries that the caller receives. Inputs with the

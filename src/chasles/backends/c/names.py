@@ -70,7 +70,7 @@ def identifier(text: str) -> str:
 
 
 def prefix_for(robot: str) -> tuple[str, str]:
-    """Return a prefix for a robot's C code, and a note if its name cannot be used (else "")."""
+    """Return a prefix for a robot's C code, and a note (or "") that explains a changed name."""
     name, why = identifier(robot).lower(), ""
     if name == "x" and robot.lower() != "x":
         why = "the name has no ASCII letter or digit" if robot else "the robot has no name"

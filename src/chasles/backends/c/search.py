@@ -21,14 +21,14 @@ class Search:
 
     - step: the iteration.
     - starts (count, n): initial configurations.
-    - met (count, goals): the goals that the initial configurations attain.
-    - nearness (goals,): weights of the squared differences between goals.
+    - met (count, goals): goal vectors that the initial configurations attain.
+    - nearness (goals,): weights of the squared differences in the distance between goal vectors.
     - limits (2, n): lower and upper limits of the configuration.
     - fixed: values of the other inputs of the step.
     - memories (2, size): initial solver states for an ordinary attempt and for the last attempt,
       which starts at the best configuration.
     - most: maximum numbers of iterations in an ordinary attempt and in the last attempt.
-    - tests (count, goals): goals that the generated test program must reach from the configuration
+    - tests (count, goals): goal vectors that the test program must reach from the configuration
       `begin` (n,).
     """
 

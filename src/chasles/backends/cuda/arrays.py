@@ -29,7 +29,7 @@ INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRS
 """Indices of the 8-byte words in the data structure that describes a GPU entry (`cuda.entry`).
 
 - INPUTS, OUTPUTS: numbers of inputs and outputs.
-- TYPE, OTHER: the array type and an alternative type.
+- TYPE, OTHER: the two array types that are accepted; equal if a library has only one.
 - READER, STREAM: functions of this module that read a library's array and get its stream.
 - HELPER, READ, CURRENT: a Python object and two C functions that READER and STREAM use.
 - COUNT: number of plans (prepared launches).
@@ -258,8 +258,10 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that gets PyTorch's CUDA stream, and fails during forward-mode
-    autodiff."""
+    """Write the function that gets PyTorch's CUDA stream.
+
+    The function fails during forward-mode automatic differentiation.
+    """
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")

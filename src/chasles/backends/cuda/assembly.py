@@ -64,13 +64,13 @@ rarely removes a read of a value that is still in a register.
 """
 
 COMPARED = ("less", "less_equal", "equal")
-"""Comparison operations. The result of a comparison stays in a predicate register, which operations
-that select one of two values use directly."""
+"""Comparison operations. The result of a comparison stays in a predicate register. Operations that
+select one of two values read this register directly."""
 
 HERE = """#define HERE asm volatile(".reg .u32 here; mov.u32 here, %0;" \\
   :: "r"((unsigned)__cvta_generic_to_shared(tile + lane)));"""
-"""C macro that defines the register `here`, which holds the shared-memory address of the thread's
-first entry in the tile of its warp."""
+"""C macro that defines the register `here`: the address of the thread's first entry in the tile of
+its warp. A tile is the shared memory of a warp."""
 
 
 @dataclass

@@ -1,8 +1,8 @@
 """The statements of a kernel in CUDA C, in an order that needs few registers.
 
 Multiples of 2 pi may be subtracted from an input that is used only as an angle, or only in sums
-that are angles. All such inputs are checked together, once, so that the computation of sines and
-cosines needs no branch.
+that are angles. If one of these inputs is large, all of them are reduced modulo 2 pi at the
+beginning. The computation of sines and cosines then needs no branch.
 """
 
 from collections import Counter
@@ -24,8 +24,8 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""Maximum number of terms of an angle that is a sum. Each term is limited to 1/8 of the largest
-angle for which the sine is accurate."""
+"""Maximum number of terms in an angle that is a sum. Each term is kept below 1/8 of the largest
+angle for which the computed sine is accurate."""
 
 MANY, TURNS, LONG = 100, 8, 5000
 """Limits of the search for an instruction order with few live values.
@@ -50,7 +50,7 @@ _SUMS = ("add", "sub", "neg")
 
 @dataclass(frozen=True)
 class Plan:
-    """A program with fused multiply-adds, and the order in which a thread runs its instructions.
+    """A program with fused multiply-adds, and the order in which a thread runs the instructions.
 
     - groups: group of each instruction; multiply-adds are fused only within a group.
     - limbwise: True if the groups are limbs (-1 for the trunk), and limbs are processed one after
@@ -136,8 +136,7 @@ class Plan:
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
-        """Output entries that store each result, as a list of pairs (index of output, index of
-        entry)."""
+        """Output entries that store each result, as pairs (index of output, index of entry)."""
         return places(self.program)
 
     @cached_property
@@ -256,10 +255,11 @@ def at(place: str) -> str:
 class Body:
     """Writer of a program's statements in CUDA C.
 
-    - store: function that returns the statement that stores a result, given its output, index and
-      value.
+    - store: function of the output, index and value of a result; returns a statement that stores
+      the result.
     - held: locations of values in shared memory.
-    - parking: values that are moved to shared memory and back to free registers.
+    - parking: values that are kept in shared memory for a while, so that other values can use their
+      registers.
     - window: number of instructions during which a value read from shared memory is used again
       without another read.
     """

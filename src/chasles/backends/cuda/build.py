@@ -24,7 +24,7 @@ from chasles.backends.cuda.twins import twins
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
-"""Purpose of a kernel, by the number and memory layout of the states.
+"""Purpose of a kernel, which determines its form.
 
 - "rows": many states in rows.
 - "strided": many states in columns or with any strides.
@@ -156,7 +156,7 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
     """Compile a program with the first kernel form that fits (see `forms`).
 
     The form "direct" must fit in registers, and all other forms must fit in shared memory. If no
-    form fits, values of the form "direct" are spilled.
+    form fits, the form "direct" is used, and values are spilled to local memory.
     """
     if _sides(program) == 1:
         program = replace(program, alike=())
@@ -174,8 +174,8 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
     """Compile a kernel in a given form, or return None if it does not fit in shared memory.
 
-    The kernel uses fewer registers if this lets more blocks run on a multiprocessor and does not
-    spill values to memory.
+    The number of registers is reduced if more blocks then fit on a multiprocessor and no values are
+    spilled to memory.
     """
     if chosen := _crew(program, dtype, architecture, form):
         return _with_crew(program, dtype, architecture, form, chosen)

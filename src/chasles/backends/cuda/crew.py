@@ -85,8 +85,8 @@ class _Body(Body):
     def _deliver(self, k: int, output: int, index: int) -> None:
         """Write the statement that stores a result.
 
-        If twins share the result, only the statement for the first side is written: every side
-        runs this statement with its own index.
+        If twins (limbs with the same structure) share the result, only the statement for the first
+        twin is written. The warp of each twin runs this statement with its own index.
         """
         first = self.twins.stored.keys() & self.plan.places[k]
         if not first or (output, index) in first:
@@ -94,7 +94,7 @@ class _Body(Body):
 
 
 class Crew(Tiled):
-    """Kernel whose warps share one tile, which holds values that do not fit in registers.
+    """Kernel whose warps share a tile of shared memory for values that do not fit in registers.
 
     In the form "loop", the states stay in columns of the tile for all steps. A step writes the new
     states to other columns.
@@ -133,7 +133,10 @@ class Crew(Tiled):
         return _plan(self.program, self.program.limbs, self.teams)
 
     def _sides(self, k: int) -> int:
-        """Return the number of twins if a value differs between them, else 1."""
+        """Return the number of twins if a value differs between twins, else 1.
+
+        Twins are limbs with the same structure.
+        """
         return self.twins.sides if k in self.differ else 1
 
     def _input(self, k: int, apart: int = 0) -> Place:
@@ -144,8 +147,10 @@ class Crew(Tiled):
         return column(self._reserve(sides), int(sides > 1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return the tile region for each output: a new region, or that of an input no longer
-        needed."""
+        """Return the region of the tile (shared memory) in which each output is stored.
+
+        The region is new, or it is the region of an input that is no longer needed.
+        """
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -214,10 +219,10 @@ class Crew(Tiled):
             self.bodies.append(_Body(plan, *where, twins=self.twins, table=self.numbers))
 
     def _until(self) -> dict[str, int]:
-        """Return the time at which a result overwrites each reusable input location.
+        """Return the index of the instruction that overwrites each reusable input location.
 
-        After the last use of an input, its location may store other values until that time. The
-        time is the number of instructions that run before the one that computes the result.
+        This instruction computes a result and stores it in the location. After the last use of the
+        input and before this instruction, the location may store other values.
         """
         return {}
 
@@ -298,8 +303,8 @@ class Crew(Tiled):
         """Write a loop that computes sines and cosines of angles.
 
         rows: for each angle, the locations of the input, sine and cosine in the tile, and the
-        offset that is added to the input. Each thread processes several angles at once to hide
-        latency. The last row is repeated to complete its group.
+        offset that is added to the input. Each thread processes a group of angles at once to hide
+        latency. The last row is repeated until the last group is full.
         """
         f, abreast = self.number.function, ABREAST // self.number.bytes
         count = len(rows)

@@ -1,10 +1,11 @@
 """Division of a program among groups of GPU threads, in phases.
 
-A crew is a group of warps that process the same 32 states. A team is one of these warps, or one for
-each twin if limbs of the same structure (twins) share code. The limbs of a robot exchange little
-data: velocities propagate outward from the trunk; inertias and forces propagate inward. Each team
-processes some of the limbs; the first team also processes the trunk. A team uses values from other
-teams only if they were computed in earlier phases, so the teams synchronize only between phases.
+A crew is a group of warps that process the same 32 states. A crew consists of teams. A team is a
+single warp or, if limbs of the same structure (twins) share code, one warp for each twin. The limbs
+of a robot exchange little data: velocities propagate outward from the trunk; inertias and forces
+propagate inward. Each team processes some of the limbs; the first team also processes the trunk. A
+team uses values from other teams only if the values were computed in earlier phases, so the teams
+synchronize only between phases.
 """
 
 from collections import Counter
@@ -36,7 +37,7 @@ def groups(program: Program, teams: int) -> dict[int, int]:
     """Return the team of warps that runs each instruction.
 
     The limbs are distributed so that all teams run about the same number of instructions. The team
-    with the fewest limb instructions also runs those of the trunk, and is numbered 0.
+    with the fewest limb instructions also runs the instructions of the trunk, and is numbered 0.
     """
     limb = limbs(program)
     sizes = Counter(limb.values())
@@ -55,9 +56,9 @@ def limbs(program: Program) -> dict[int, int]:
     """Return the limb of each instruction, or -1 for the trunk.
 
     An instruction belongs to a limb if it depends on inputs of this limb and of no other limb, or
-    if all results that depend on it belong to this limb. Inputs of the trunk do not count. An
-    instruction that depends only on values stored by a twin's warp (`TOLD`, see `cuda.twins`)
-    belongs to the trunk.
+    if all results that depend on the instruction belong to this limb. Dependence on inputs of the
+    trunk is ignored. An instruction that depends only on values stored by a twin's warp (`TOLD`,
+    see `cuda.twins`) belongs to the trunk.
     """
     code, none = program.code, frozenset[int]()
     from_limbs: list[frozenset[int]] = []

@@ -117,8 +117,10 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield possible paths of the compiler library: CUDA toolkit, `nvidia` packages, system
-    folders."""
+    """Yield possible paths of the compiler library.
+
+    The paths are in the CUDA toolkit, in `nvidia` packages and in system folders.
+    """
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]

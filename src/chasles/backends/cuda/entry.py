@@ -2,13 +2,13 @@
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; all built-in functions of a
 process share its code. The function's `__self__` is a tuple: the Python function that handles other
-calls, the address of a descriptor (64-bit words), and functions that make a result from an argument
-and sizes. The entry handles exactly the calls for which a kernel was prepared. In these calls, all
-arrays are contiguous, have the library's own array type and a common dtype, and are on the current
-device. The shape of each array is the shape of its variable, optionally after a common leading
-shape. If the leading shape has one axis, arrays may also be stored in columns, with the states
-contiguous for each entry. Arrays in `out=` must have the same type and must not overlap other
-arrays. All other calls are handled in Python.
+calls, the address of a descriptor (64-bit words), and two functions that create a result array in
+rows or in columns. The entry handles exactly the calls for which a kernel was prepared. In these
+calls, all arrays are contiguous, have the library's own array type and a common dtype, and are on
+the current device. The shape of each array is the shape of its variable, preceded by the leading
+shape (batch shape), if any. If the leading shape has one axis, arrays may also be stored in
+columns, with the states contiguous for each entry. Arrays in `out=` must have the same type and
+must not overlap other arrays. All other calls are handled in Python.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -44,7 +44,8 @@ WORDS = 8 + 3 * ARRAYS
 """Number of 8-byte words in the last argument of a launch, which holds the kernel's parameters."""
 
 VARIABLE, PLAN = 2 + RANK, 10
-"""Numbers of 8-byte words that describe a variable (rank, size, shape) or a plan (`Plan.words`)."""
+"""Numbers of 8-byte words that describe a variable (rank, size, shape) and a prepared launch
+(`Plan.words`)."""
 
 CALLED = {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
@@ -70,7 +71,7 @@ NAMES = (
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Names of Python objects with which the machine code compares arguments and attributes."""
+"""Names of Python objects that the machine code compares with arguments and attributes."""
 
 
 def source() -> str:
@@ -331,7 +332,7 @@ def _plan(w: Text, arrays: str, states: str, columns: str) -> str:
 
 
 def _stream(w: Text) -> str:
-    """Emit code that finds the library's stream and checks that its device is the current one."""
+    """Emit code that gets the library's stream and checks that the device is the current device."""
     device, stream, where = w.room(1, "i32"), w.room(1, "ptr"), w.field("%tensors", PLACE, "i64")
     w.require(w.is_zero(w.emit(f"call i32 @current_device(ptr {device})")))
     wanted = w.emit(f"trunc i64 {w.emit(f'lshr i64 {where}, 32')} to i32")

@@ -264,7 +264,7 @@ def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return CUDA statements with which the waiting threads begin the next steps of their robots.
+    """Return CUDA statements that begin the next step of the robot of each waiting thread.
 
     A thread whose robot has finished all steps first switches to another robot, if any is left.
     """

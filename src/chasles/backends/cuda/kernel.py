@@ -43,11 +43,11 @@ SPREAD = (WARP, WARP // 4)
 """Dimensions (x, y) of a thread block for transposing columns to rows."""
 
 ALIKE = 256
-"""Maximum number of array layouts (shapes and strides) for which a kernel caches its strides."""
+"""Maximum number of array layouts (shapes and strides) that a kernel caches."""
 
 
 class Kernel:
-    """A program on the GPU, whose code for an array layout is compiled or loaded on first use."""
+    """A program on the GPU; the code for an array layout is compiled or loaded on first use."""
 
     recipe: object = None  # None if the machine code is not cached
     trace: Callable[[], Program]
@@ -411,8 +411,8 @@ class Loop:
         - states: CuPy arrays (count, size) on the current device; the arrays are not changed.
         - controls: the other inputs (count or 1, steps or 1, size). An axis of length 1 is shared
           by all states or steps.
-        - records: an array (count, kept, size) for each of `states`, written after every `every`
-          steps and after the last step.
+        - records: an array (count, number of records, size) for each of `states`, written after
+          every `every` steps and after the last step.
 
         Any strides are allowed.
         """

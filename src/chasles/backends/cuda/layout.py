@@ -16,7 +16,7 @@ Look = tuple[int, Extent]
 """An array's address, shape and strides."""
 
 Steps = tuple[int, int]
-"""Stride between successive states, and stride between successive entries of one state."""
+"""Two strides (elements): between successive states, and between entries of one state."""
 
 
 class Arrays(Protocol):
@@ -24,7 +24,8 @@ class Arrays(Protocol):
 
     - stream: current stream of the library.
     - look: return the address and memory layout of an array.
-    - new: make an array for a result, in rows or, if the library prefers, in columns.
+    - new: allocate a result array. If `rows` is True, the entries of each state are contiguous;
+      otherwise, the library chooses the layout.
     - rows: broadcast an array to a shape and copy it into rows.
     """
 
@@ -40,12 +41,13 @@ class Arrays(Protocol):
 
 
 class Walk(NamedTuple):
-    """Strides with which a kernel traverses arrays that have a common leading shape.
+    """Strides of a kernel's input or output arrays, which share a leading shape.
 
     - batch: the leading shape.
     - steps: strides of each array.
-    - strange: indices of arrays that must be copied to rows first. For these arrays, `steps` holds
-      the strides of the copy.
+    - strange: indices of arrays with a layout that kernels do not support. An input is copied to
+      rows first, and an output is copied from rows afterwards. `steps` holds the strides of these
+      rows.
     - rows: True if the entries of each state are contiguous in all arrays.
     """
 
@@ -65,7 +67,7 @@ class Walk(NamedTuple):
 
 
 def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Walk:
-    """Return the strides for reading a kernel's inputs, which are zero along broadcast axes."""
+    """Return the strides for reading a kernel's inputs (0 along broadcast axes)."""
     leads = []
     for variable, (shape, _) in zip(interface.inputs, extents, strict=True):
         check_shape(name, variable, shape)
@@ -76,7 +78,11 @@ def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Wal
 
 
 def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> Walk:
-    """Return the strides with which a kernel writes its outputs, whose entries must not overlap."""
+    """Return the strides for writing a kernel's outputs.
+
+    The layout of an output is not supported if it consists of neither rows nor columns, or if its
+    entries overlap.
+    """
     count, found = math.prod(batch), []
     for extent, variable in zip(extents, interface.outputs, strict=True):
         steps = _steps(extent, batch, variable)

@@ -15,15 +15,15 @@ from chasles.expr import Instruction
 MARGIN = 10
 """Margin (number of instructions) for evicting values from registers when memory slots run out. A
 value that is already in memory is evicted before other values if its next use is more than `ahead`
-plus MARGIN instructions away (`parked`)."""
+(a parameter of `parked`) plus MARGIN instructions away."""
 
 
 @dataclass
 class Parking:
     """Loads from shared memory before each instruction, and stores to it after each instruction.
 
-    `reads` lists the values to load. `parks` lists the values to store, each with its place in
-    shared memory. The keys of both are the indices of the instructions.
+    `reads` maps the index of an instruction to the values to load. `parks` maps it to the values to
+    store, each with its location in shared memory.
     """
 
     reads: dict[int, list[int]] = field(default_factory=dict)
@@ -45,7 +45,8 @@ class Slots:
     - sides: number of sides.
     - differ: values that differ between sides.
     - phase: phase of each instruction.
-    - until: time (number of instructions) at which a result overwrites a slot.
+    - until: for a slot that a result of the program overwrites, the index of the instruction that
+      computes the result.
     - most: target for the number of columns. It is exceeded only if no value that is already in
       memory can be evicted from its register instead (`parked`).
     """
@@ -65,7 +66,7 @@ class Slots:
     def take(self, value: int, now: int, last: int) -> str:
         """Return a slot for a value that is stored after instruction number `now`.
 
-        last: number of the last instruction that uses the value.
+        last: index of the last instruction that uses the value.
         """
         common = self.sides > 1 and value not in self.differ
         if common:
@@ -85,18 +86,18 @@ class Slots:
         return slot
 
     def full(self, last: int) -> bool:
-        """Return True if keeping a value until a given time would need more than `most` columns."""
+        """Return True if keeping a value until instruction `last` would exceed `most` columns."""
         return self.columns >= self.most and not self._fitting(last)
 
     def _end(self, slot: str) -> int:
-        """Return the number of instructions that precede the one whose result overwrites a slot.
+        """Return the index of the instruction with the result that overwrites a slot.
 
         If no result overwrites the slot, return `sys.maxsize`.
         """
         return self.until.get(slot, sys.maxsize)
 
     def _fitting(self, last: int) -> list[str]:
-        """Return the free slots that no result overwrites before a given time."""
+        """Return the free slots that no result overwrites before instruction `last`."""
         return [slot for slot in self._free if self._end(slot) >= last]
 
     def give(self, slot: str, now: int) -> None:

@@ -1,9 +1,9 @@
 """Built-in functions for arrays on a GPU, with little more overhead than a kernel launch.
 
-Each robot function has one such built-in function for every array library with which it was called.
-The machine code (`cuda.entry`) looks for a prepared launch (a plan) for the dtype, the device and
-the number of states. If there is no such plan, Python code handles the call, and the library's
-front end adds a plan (`Resident.add`).
+Each robot function has one such built-in function for every array library in use. When the built-in
+function is called, its machine code (`cuda.entry`) looks for a prepared launch (a plan) for the
+dtype, the device and the number of states. If there is no such plan, Python code handles the call,
+and the library's front end adds a plan (`Resident.add`).
 """
 
 import ctypes
@@ -84,7 +84,7 @@ class Library(NamedTuple):
     - types: one or two array types.
     - make: function that makes a result array with one row per state, given an argument and sizes.
     - turned: function that makes a result array with one column per state.
-    - helper: Python object with which the machine code gets the current stream.
+    - helper: Python object that the machine code uses to get the current stream.
     - read, current: addresses of the library's C functions that read an array and get the current
       stream, or 0.
     """
@@ -117,7 +117,7 @@ def exchange(array: type) -> tuple[int, int] | None:
 
 
 class Resident:
-    """A kernel with a built-in function `call`, which runs it on arrays of one library.
+    """A kernel and its built-in function `call`, which runs the kernel on arrays of one library.
 
     fallback: Python function that handles calls for which no launch is prepared.
     """

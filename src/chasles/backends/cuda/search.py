@@ -1,4 +1,4 @@
-"""Batched search for configurations on a GPU, in float32 until nearly solved, then in float64.
+"""Batched inverse kinematics on a GPU: in float32 until nearly solved, then in float64.
 
 The searches work as in `llvm.search`, but on CuPy arrays. After the search in float32, most
 problems need two or three steps in float64. Problems that are still unsolved are tried again from
@@ -30,8 +30,10 @@ KEPT = 64
 
 
 Stage = tuple[Sequence[np.ndarray], int]
-"""Parameters of the searches in one precision: arrays (1, size) for the kernel inputs that follow
-the goals, and the number of tries.
+"""Parameters of the searches in one precision.
+
+The first element lists constant arrays of shape (1, size), for the kernel inputs that follow the
+goals. The second element is the maximum number of tries for each problem.
 """
 
 

@@ -1,12 +1,11 @@
-"""Kernels that search for configurations; each thread repeats a step to solve one problem.
+"""Inverse-kinematics kernels: each thread repeats a solver step to solve one problem.
 
 The step is a program that maps a configuration, a solver state and goals to the next configuration
-and solver state, as in `llvm.search`. In the form "search", a thread works on one problem. When its
-search ends, because the problem is solved or all tries are used, the thread takes the next problem,
-so that no thread waits for its neighbors. In the form "tries", for hard problems, the threads of a
-warp work on the same problem, each from a different start (initial configuration). The first
-solution in the order of the starts is used. The result for a problem depends neither on its index
-nor on the form.
+and solver state, as in `llvm.search`. In the form "search", a thread works on one problem. When
+the problem is solved or all tries are used, the thread takes the next problem, so that no thread
+waits for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the
+same problem, each from a different start (initial configuration). The first solution in the order
+of the starts is used. The result for a problem depends neither on its index nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads

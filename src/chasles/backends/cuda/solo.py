@@ -3,7 +3,7 @@
 The speed of a long straight-line program is limited by instruction fetches, which are shared by
 warps at the same place in the program. Here, a multiprocessor has 256 states in flight. If two
 warps shared the work for 32 states, as in `cuda.crew`, only 128 states would be in flight. The
-eight warps form one block and stay together.
+eight warps form one block and are synchronized, so that they stay at the same place.
 
 The program must be ordered so that few values are live: limbs are processed one after another.
 Values that do not fit in registers are parked in the tile (the shared memory of a warp) or, if the
@@ -21,9 +21,9 @@ class Solo(Crew):
     """Kernel in which each warp processes its own tiles of 32 states.
 
     In the form "rows", blocks stay on a multiprocessor, and each warp processes tile after tile. A
-    warp requests the rows of its next tile as soon as their region is free. An input is called late
-    if its region also holds results: the rows of a late input can be requested only when the
-    results of the previous tile have been written.
+    warp requests the rows of its next tile as soon as their memory region is free. An input is
+    called late if its region also holds results. The rows of a late input can be requested only
+    when the results of the previous tile have been written.
     """
 
     ahead, unrolled = 32, " 4"
@@ -73,7 +73,7 @@ class Solo(Crew):
         return [line.replace("const long long first", "long long first") for line in lines]
 
     def _request(self, arrays: Sequence[Region], first: str, arrived: str) -> list[str]:
-        """Return CUDA statements with which one thread requests the rows of a tile.
+        """Return CUDA statements that make one thread request the rows of a tile.
 
         `first` is the index of the tile's first state, as a C expression.
         """

@@ -3,9 +3,10 @@
 There are six forms of kernels. The form "direct" reads all inputs into registers first, from arrays
 with any strides. It is best if a state has few inputs, or if the same input of successive states is
 contiguous (columns). The forms "rows" and "columns" keep inputs, sines and cosines in shared memory
-(`cuda.tiles`). The form "loop" repeats a step (`cuda.forms`). The forms "search" and "tries" repeat
-a step until each problem is solved or abandoned (`cuda.searching`). In all forms, a thread computes
-one state, unless a crew (a group of warps) shares the work of a large robot (`cuda.crew`).
+(`cuda.tiles`). The form "loop" runs a given number of time steps (`cuda.forms`). The forms "search"
+and "tries" repeat a solver step until each problem is solved or abandoned (`cuda.searching`). In
+all forms, a thread computes one state, unless a crew (a group of warps) shares the work of a large
+robot (`cuda.crew`).
 """
 
 from dataclasses import dataclass
@@ -50,8 +51,8 @@ def source(
     - least: number of blocks that must fit on a multiprocessor at once, which limits the number of
       registers; 0 for no limit.
     - cuts: True to insert branches that keep the compiler from moving instructions far ahead.
-    - most: maximum shared memory (bytes) of a warp. Outputs with rows that are too long for it are
-      written as columns.
+    - most: maximum shared memory (bytes) of a warp. An output is written as columns if its rows do
+      not fit in this memory.
     - crew: the group of warps that process the same states together, if any. A `Crew` object can be
       used only once.
     """

@@ -2,8 +2,8 @@
 
 Inputs, sines and cosines are kept in the tile and read when they are needed, which leaves more
 registers for a long program. Whole rows are moved through the tile, because threads that each read
-a separate row waste memory bandwidth. If rows of results are too long for that, as for a large mass
-matrix, only their distinct values are kept in the tile. Then all threads of a warp together write
+a separate row waste memory bandwidth. If rows of results do not fit in the tile, as for a large
+mass matrix, only their distinct values are kept there. Then all threads of a warp together write
 one row after another and look up the value of each entry.
 """
 
@@ -24,14 +24,14 @@ ROOM = 48 * 1024
 
 
 Region = tuple[int, int, int]
-"""Index of an input, its number of entries per state, and the first column of its region."""
+"""Index of an input, its number of entries per state, and the first tile column that it uses."""
 
 
 class Place(NamedTuple):
-    """Location of an entry in a tile: its index for the first state, and the stride to the next.
+    """Location of an entry in a tile: its index for the first state, and the stride between states.
 
     Twins are limbs with the same structure (`cuda.twins`). If each twin has its own location,
-    `apart` is the offset from this location to that of the next twin.
+    `apart` is the offset between the locations of successive twins.
     """
 
     start: str
@@ -70,7 +70,7 @@ class Tiled(Threads):
     """
 
     unrolled = ""
-    """Limit on unrolling the loops that copy columns, for `#pragma unroll`."""
+    """Argument of `#pragma unroll` for loops that copy columns; empty to unroll them fully."""
 
     def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
         super().__init__(program, dtype, form)
@@ -132,7 +132,7 @@ class Tiled(Threads):
         return sine, self._new_column(angle)
 
     def _place_results(self) -> dict[int, int]:
-        """Return the tile region for each output: a new region, or that of an obsolete input."""
+        """Return the tile region for each output: a new region, or that of an unneeded input."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
             taken = found.values()
@@ -144,7 +144,7 @@ class Tiled(Threads):
         return found
 
     def _needed(self, values: int, numbers: int) -> int:
-        """Return the size (bytes) of a tile that also holds long rows.
+        """Return the size (bytes) of a tile, including the values of long result rows.
 
         The long rows have `numbers` entries, of which `values` are distinct.
         """
@@ -286,7 +286,7 @@ class Tiled(Threads):
         rows: str = "rows",
         arrived: str = "arrived",
     ) -> list[str]:
-        """Return CUDA statements with which one thread requests the rows of some inputs."""
+        """Return CUDA statements that make one thread request the rows of the given inputs."""
         lines = []
         for k, size, _ in arrays:
             whole = self._whole(k, rows)
@@ -298,7 +298,7 @@ class Tiled(Threads):
         return lines
 
     def _receive(self, arrays: Sequence[Region], arrived: str = "arrived") -> list[str]:
-        """Return code that waits for requested rows and copies the remaining rows to the tile."""
+        """Return code that waits for requested rows and copies all other rows to the tile."""
         lines = []
         for k, size, region in arrays:
             lines += [f"  if (!({self._whole(k)}))", "#pragma unroll 1"]

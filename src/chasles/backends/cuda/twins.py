@@ -41,12 +41,12 @@ class Twins:
     """A program in which limbs of the same structure (twins) share instructions.
 
     - sides: number of twins, each computed by its own warp.
-    - constants: the values, one per twin, of each constant that differs between twins, by
-      instruction. The program itself contains NaN in place of such a constant.
-    - steps: index offset from an input of one twin to the corresponding input of the next twin, by
-      instruction.
-    - stored: index offset from a result of one twin to the corresponding result of the next twin,
-      by output and index of the first twin's result.
+    - constants: for each instruction that is a constant and differs between twins, the values of
+      all twins. The program itself contains NaN in place of such a constant.
+    - steps: for each instruction that reads an input of the first twin, the index offset to the
+      corresponding input of the next twin.
+    - stored: for each result (output, index) of the first twin, the index offset to the
+      corresponding result of the next twin.
     """
 
     program: Program

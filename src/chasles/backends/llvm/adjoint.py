@@ -22,7 +22,7 @@ from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2
-"""Number of blocks of states per thread for which Python prepares all calls before running them."""
+"""Number of blocks of states per thread that are prepared in Python at a time, then processed."""
 
 
 @functools.cache
@@ -318,7 +318,7 @@ class _Calls:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Addresses, for `repeat`, of the arrays that several calls read or write.
+    """Addresses of the arrays that several calls to a compiled loop (`repeat`) read or write.
 
     - places (calls, arrays): the address of the first row that a call uses.
     - rows, along (arrays,): strides (bytes) between rows and between steps, respectively.

@@ -209,8 +209,8 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
         ahead, shape = w.minus(rank, Variable(w, k).rank), w.field(item, SHAPE, "ptr")
         w.leave(w.compare("slt", ahead, w.get(lead)), further)
         w.leave(w.compare("eq", ahead, 0), further)
-        # An array whose first leading size is 1 may be shared by all states. A later array with
-        # the same number of leading axes then determines the sizes.
+        # An array whose first leading size is 1 may be broadcast. Its sizes are replaced by those
+        # of a later array with the same number of leading axes.
         longer = w.compare("sgt", ahead, w.get(lead))
         with w.when(w.opposite(longer)):
             now = w.entry_of(w.get(dims, "ptr"), "0", "i64")

@@ -44,8 +44,8 @@ def _targets(
 ) -> None:
     """Emit checks of `out=`, an array or a tuple of arrays.
 
-    The arrays must not overlap each other or the inputs, except that the only result of a batch may
-    coincide with an input.
+    The arrays must not overlap each other or the inputs. In a batch call with a single result,
+    `out` may be the same array as an input.
     """
     lead, dims, count = shape
     made = word(w, "shown")

@@ -150,7 +150,7 @@ _MALLOC = re.compile(r"\s*(%[\w.]+) = call ptr @malloc\(i64 (%?[\w.]+)\)")
 _FREE = re.compile(r"\s*call void @free\(ptr (%[\w.]+)\)")
 _GLOBAL = re.compile(r"@([\w.]+) = internal constant \[(\d+) x (\w+)\]")
 _NOTE = re.compile(r"\s*; (array|room) (%[\w.]+)(?: (%?[\w.]+))?$")
-"""Comments in LLVM IR that this debug mode reads: `; array %x` marks an object that may be a NumPy
+"""Comments in LLVM IR that the debug mode reads: `; array %x` marks an object that may be a NumPy
 array, and `; room %x %n` marks memory of n bytes.
 """
 
@@ -207,7 +207,7 @@ class _Module:
     def _line(self, line: str) -> Iterator[str]:
         """Yield a line of LLVM IR, preceded by its memory checks.
 
-        The line is followed by calls that register the memory regions that it creates.
+        If the line allocates memory, a call that registers this memory as a region follows.
         """
         yield from self._checks(line)
         if m := _FREE.match(line):

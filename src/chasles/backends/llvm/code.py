@@ -44,8 +44,8 @@ LONG = 2000
 """Number of lines above which a function is compiled as a separate module."""
 
 WORTH = 10_000
-"""Total number of lines in long functions above which they are compiled by several processes (about
-1 s of work)."""
+"""Minimum number of lines in a module's long functions, in total, for which several processes
+compile the functions (about 1 s of work)."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
@@ -254,7 +254,7 @@ def compiled(
 ) -> bytes:
     """Compile a module, in several processes if it is long.
 
-    The result has the same form as that of `joined`.
+    Return the object files as one byte string (see `joined`).
 
     - machine: target triple, cpu, features and effort (optimization level).
     - assemble: function that compiles in this process.

@@ -107,9 +107,9 @@ def _same() -> str:
 def _loads() -> str:
     """Write a function that tests whether `f_ext` matches the call descriptor %way.
 
-    The wrenches must be the same, in the same order. The values of the wrenches are stored in
-    %found. A wrench is an array, or an object of the type in the descriptor, whose fields are read
-    directly.
+    `f_ext` must have the keys listed in the descriptor, in the same order. Each value is an array,
+    or an object of the type in the descriptor, which contains the array. The arrays are stored in
+    %found.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")

@@ -22,7 +22,7 @@ ABREAST = 3
 
 
 def lanes() -> int:
-    """Return the number of doubles in a SIMD vector, which divides all column block widths."""
+    """Return the number of doubles in a SIMD vector; block widths are multiples of this number."""
     return Machine.host().width
 
 
@@ -128,8 +128,9 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 class Grams:
     """Accumulated products W'W for column blocks W whose widths are multiples of `lanes()`.
 
-    sums: the array W'W (width, width) for each block of columns. Only squares of `lanes()` rows
-    and columns on and above the diagonal are computed; the other entries are zero.
+    sums: the array W'W (width, width) for each block of columns. The array is divided into square
+    blocks of `lanes()` rows and columns. Only blocks on and above the diagonal are computed; the
+    other entries are zero.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:

@@ -44,7 +44,7 @@ PARTS = ("begin", "refine", "rescue", "adjust", "end")
 
 
 class Iterated(Kernel):
-    """A kernel that combines several kernels, as described at the top of this module."""
+    """An iterative kernel that combines several kernels (see `chasles.backends.llvm.iterated`)."""
 
     alone = False
 

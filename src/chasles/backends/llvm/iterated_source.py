@@ -11,7 +11,7 @@ SIMD lanes are idle when most states have converged.
 """
 
 GROUP = 16
-"""Number of entries that are copied in each iteration of the loop that moves a state to a tile."""
+"""Number of entries copied per iteration of the loop that moves a state between tiles."""
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 
@@ -111,7 +111,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return LLVM IR of functions that count unconverged states, and copy and find states."""
+    """Return LLVM IR of functions that count unconverged states, copy states and locate states."""
     kind, lanes, every = layout.kind, layout.lanes, sum(layout.sizes)
     return f"""
 define internal i64 @open(ptr %tile) {{

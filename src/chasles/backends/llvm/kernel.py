@@ -4,11 +4,11 @@ The fast entry, a C function that wraps a kernel, adds tens of nanoseconds to th
 The fast entry holds its code, and the objects that CPython's function object points to, through
 references that the garbage collector cannot clear (`llvm.code.Code`). A call descriptor is a tuple
 of a bytes object and other objects. The bytes contain the machine words that the code reads
-(`objects.WAY`), and the other objects are those that these words point to. Bytes, tuples and
-numeric arrays are never cleared while they are referenced. Therefore an entry always has its code,
-whatever the order of garbage collection, and even if a finalizer runs or resurrects an object. The
-code is freed when no entry and no kernel uses it any longer. The collector may clear an entry's
-list of further descriptors, which is then empty.
+(`objects.WAY`); these words point to the other objects. Bytes, tuples and numeric arrays are never
+cleared while they are referenced. Therefore an entry always has its code, whatever the order of
+garbage collection, and even if a finalizer runs or resurrects an object. The code is freed when no
+entry and no kernel uses it any longer. The collector may clear an entry's list of further
+descriptors, which is then empty.
 """
 
 import contextlib
@@ -199,7 +199,7 @@ NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Values of `single` in a call descriptor (`objects.WAY`), which restricts the dtypes.
+"""Values of `single`, a field of a call descriptor (`objects.WAY`) that restricts the dtypes.
 
 - NEVER: at least one argument must have a dtype other than float32.
 - ALWAYS: all arguments must be float32.
@@ -258,7 +258,8 @@ def way_of(
 ) -> Way:
     """Return a call descriptor: integers for the fast entry, and objects that must stay alive.
 
-    kept: the integers that describe the kernel's variables, and the objects that they refer to.
+    kept: a bytes object with the integers that describe the kernel's variables, and other objects
+    that must stay alive.
     """
     named = list((options or {}).items())
     held = [(w.key, w.kind, *w.places, w.axes, w.at) for w in loads or ()]
@@ -298,7 +299,7 @@ class Owner(tuple[Any, ...]):
     - the words of the call descriptor for calls whose arguments are all arrays, or None
     - a list of registered call descriptors
     - the object that holds the entry
-    - the name with which unpickling finds the entry in this object
+    - the attribute name under which unpickling finds the entry in this object
     - the Python function that handles all calls (`fallback`)
     - the function tried before `fallback` (`again`)
     - a set of keys that identify the registered call descriptors
@@ -313,7 +314,8 @@ class Owner(tuple[Any, ...]):
         if answer is not NotImplemented:
             return answer
         if fallback is None:
-            raise StateError("E-CALL-016", "this function's robot no longer exists")
+            problem = "a copy of a function's `__self__` cannot be called"
+            raise StateError("E-CALL-016", problem, "call the function itself")
         return fallback(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
@@ -434,7 +436,7 @@ def _entry(recipe: object, dtype: str) -> str:
 
 
 def _used(name: str, kernel: Kernel) -> Kernel:
-    """Mark a kernel as recently used, so that it stays loaded for a while; return it."""
+    """Mark a kernel as recently used, so that it stays loaded for a while; return the kernel."""
     _LOADED[name] = _RECENT[name] = kernel
     _RECENT.move_to_end(name)
     while len(_RECENT) > RECENT:
@@ -443,7 +445,7 @@ def _used(name: str, kernel: Kernel) -> Kernel:
 
 
 def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | None:
-    """Return the loaded or cached kernel for a recipe (see `backends.compile`), or None."""
+    """Return the cached kernel for a recipe (a cache key, see `backends.compile`), or None."""
     name = _entry(recipe, dtype)
     with arrays.COMPILING:
         found = _LOADED.get(name)
@@ -456,7 +458,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
 
 
 def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
-    """Compile a program, and keep its kernel in memory and in the cache, with the recipe as key."""
+    """Compile a program, and keep its kernel in memory and in the cache (see `known`)."""
     return _kept(_entry(recipe, dtype), build(program, dtype=dtype))
 
 

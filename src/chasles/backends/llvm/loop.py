@@ -51,7 +51,7 @@ class _Part(NamedTuple):
 
 
 def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
-    """Yield ranges of at most `most` steps. If possible, each ends at a recorded step."""
+    """Yield ranges of at most `most` steps; if possible, each range ends at a recorded step."""
     whole = max(most // every, 1) * every
     for start in range(0, steps, whole):
         end, first = min(start + whole, steps), start // every
@@ -180,7 +180,7 @@ class _Given(NamedTuple):
 
 
 class _Tables:
-    """Addresses and strides (bytes) of a loop's arrays, for `repeat`."""
+    """Addresses and strides (bytes) of a loop's arrays, for the machine-code function `repeat`."""
 
     def __init__(self, states: Rows, controls: Rows, records: Rows) -> None:
         self.ins = [address(a) for a in (*states, *controls)]

@@ -22,8 +22,8 @@ class Element:
       multiply-add, respectively.
     - limit_fused, limit_split: largest angle (rad) for vector code, with and without fused
       multiply-add, respectively; larger angles are passed to the C library.
-    - shift: value that is added to round a floating-point number to an integer, which is then in
-      the low bits.
+    - shift: value that is added to round a floating-point number to an integer. The low bits of the
+      sum then contain the integer.
     - numerator, denominator: rational approximation of the arctangent.
     - bend: ratio above which the argument of the arctangent is reduced.
     """

@@ -13,10 +13,10 @@ Packing = list[tuple[int, ...]]
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
-    """Return the packing of each result's columns into SIMD vectors, chosen by cost.
+    """Return the packing of each result's columns into SIMD vectors.
 
-    The columns are packed in order or as grouped by `packed`. Results with the same number of
-    columns share a packing.
+    The columns are packed in order or as grouped by `packed`, whichever needs fewer vector
+    multiplications. Results with the same number of columns share a packing.
     """
     sizes = [v.shape[1] for v in staged.outputs]
     found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}

@@ -21,9 +21,10 @@ machine code. The slots for Python follow, then those for machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
-    """Return a loop over `count` slots of the region table, beginning at the word `first`.
+    """Return code that loops over `count` slots of the region table.
 
-    inside: code of the loop body, which branches to %{name}.next.
+    - first: index of the first slot's first word in the table.
+    - inside: code of the loop body, which branches to %{name}.next.
     """
     n = name
     return f"""{n}:
@@ -46,14 +47,14 @@ def _scan(name: str, first: int, count: str, inside: str) -> str:
 
 
 _MACHINE = 2 + SLOTS * WORDS
-"""Index, in the region table, of the first slot for machine code."""
+"""Index of the first word, in the region table, of the slots for machine code."""
 
 
 def _searched(name: str, first: int, used: int) -> str:
-    """Return code that branches to %fine if one memory region contains the pointer and the access.
+    """Return code that branches to %fine if a single memory region allows the access.
 
-    The access covers the bytes from %start to %end. The code sets %seen if any region contains the
-    pointer.
+    The region must contain the address %from and all accessed bytes, from %start up to %end
+    (exclusive). The code sets %seen if any region contains the address %from.
     """
     n = name
     inside = f"""  %{n}.lo = load atomic i64, ptr %{n}.lo.at monotonic, align 8

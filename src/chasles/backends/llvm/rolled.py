@@ -36,9 +36,9 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of the function that runs all segments of the same form (the same operations).
+    """Writer of the function that all segments of one form (the same operations) share.
 
-    The function reads the constants and memory locations of each segment from tables.
+    Each call runs one segment, with the constants and memory locations in a row of the tables.
     """
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
@@ -70,7 +70,7 @@ class _Body(Body):
 
 
 def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
-    """Return the code of `tile0`, a function that evaluates the program for a tile of states."""
+    """Return the code of `tile0`, which evaluates the program for one state per SIMD lane."""
     names = [f"%tile{k}" for k in range(len(program.inputs) + 2)]
     parameters = ", ".join(f"ptr {name}" for name in names)
     w = target.writer()
@@ -123,7 +123,7 @@ end:
 
 
 def _copy(w: Writer, target: str, source: str, count: int) -> None:
-    """Emit code that copies elements in whole vectors, of which the last two may overlap."""
+    """Emit code that copies elements as full vectors; the last two vectors may overlap."""
     wide = f"<{w.widest} x {w.element.name}>"
     if count < w.widest:
         for k in range(count):
@@ -148,7 +148,7 @@ def _move(w: Writer, target: str, source: str, index: str, kind: str) -> None:
 
 
 def one_state(program: Program, rolled: Rolled, target: Target, w: Writer) -> str:
-    """Emit code that computes one state: copy the inputs, run all segments, copy the results."""
+    """Emit code for one state that copies the inputs, runs all segments, and copies the results."""
     kept = places(program)
     inputs = sum(v.size for v in program.inputs)
     memory, start = w.reserve(inputs + rolled.scratch + len(kept)), 0

@@ -1,8 +1,8 @@
-"""Kernels and loops repeated on fixed arrays, in one call, until a condition holds.
+"""Repeated execution of kernels and loops on fixed arrays, in one call, until a condition holds.
 
 Each repetition (a round) runs a sequence of parts in order. A part is a prepared kernel, a prepared
-loop, or a test of an array. The test "stop" ends the repetition if any entry is nonzero, and "done"
-ends it if all entries are zero.
+loop, or a test of an array. The test "stop" ends all rounds if any entry of the array is nonzero,
+and "done" ends all rounds if all entries are zero.
 """
 
 import ctypes

@@ -10,7 +10,7 @@ from chasles.backends.llvm.math import Writer
 
 
 class Routine(Writer):
-    """Writer of a function with the signature `head`, e.g. "internal i1 @same(ptr %a, ptr %b)"."""
+    """Writer of an LLVM function; `head` is its signature, e.g. "internal i1 @same(ptr %a)"."""
 
     def __init__(self, head: str) -> None:
         super().__init__(1, False)
@@ -96,7 +96,7 @@ class Routine(Writer):
     def answer(self, value: str) -> None:
         """Emit a return.
 
-        The code that follows is reached only through a branch, such as that of `when`.
+        Code after the return runs only if a branch leads there, such as the branch of `when`.
         """
         self.raw(f"  ret {value}\n{self.label()}:")
 

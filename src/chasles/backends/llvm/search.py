@@ -1,12 +1,13 @@
-"""Batched search for configurations; machine code repeats a kernel until each search has ended.
+"""Batched search for configurations that reach goals, such as end-effector poses.
 
-A kernel advances a configuration and a solver state toward goals. The first entry of the solver
-state is the status of a search (0: running, 1: solved, 2: abandoned), the second is its distance
-from the goals. A block of searches is advanced together, one per lane of a vector. A solved search
-is replaced by the next problem. An abandoned search restarts from another initial configuration.
-When all initial configurations are used up, the search restarts once more from the best
-configuration that it has found. The result of a search depends only on its problem, not on its
-index, on other problems, or on the number of threads.
+Machine code repeats a kernel until every search has ended. Each call of the kernel updates the
+configurations and solver states of a block of searches, with one search per vector lane at a time.
+The first entry of a solver state is the status of the search (0: running, 1: solved, 2:
+abandoned). The second entry is the distance from the goals. A solved search is replaced by the next
+problem. An abandoned search restarts from another initial configuration. When all initial
+configurations are used up, the search restarts once more from the best configuration that it has
+found. The result of a search depends only on its problem, not on its index, on other problems, or
+on the number of threads.
 """
 
 import ctypes
@@ -39,7 +40,7 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Iterative search for configurations.
+    """Iterative search for configurations that reach goals.
 
     Each step computes the next configuration and solver state.
     """
@@ -126,15 +127,15 @@ class Search:
 
 
 class Alone:
-    """A prepared search for one problem at a time, whose calls take microseconds.
+    """A prepared search that solves one problem per call, within microseconds.
 
     If there is an initial guess, the first try starts from the guess and runs alone. If this try
-    fails, or if there is no guess, several tries run in the lanes of a vector. The result is that
-    of the first try, in order, that finds a solution, so it is bitwise identical to the result of a
-    batch.
+    fails, or if there is no guess, several tries run in the lanes of a vector. The successful try
+    with the lowest index provides the result. Therefore the result is bitwise identical to the
+    result of a batch.
 
     - constants: the kernel's inputs after the goals.
-    - offsets: offsets, in the goals, of the 12 entries of each pose.
+    - offsets: for each pose, the offset of its 12 entries in the goals.
     - limits: lower and upper limits of the configuration.
 
     For the other parameters, see `Search`.
@@ -142,16 +143,16 @@ class Alone:
     Attributes
     ----------
     matrices : (poses, 4, 4)
-        The poses among the goals, to be written before a call. The call checks them.
+        Target poses, set by the caller before each call. The call checks that they are valid.
     goals : (1, size)
-        The other goals, also to be written before a call.
-    constants : (1, size) each
+        Other entries of the goals, set by the caller before each call.
+    constants : list of arrays (1, size)
         Copies of the kernel's other inputs, which may be changed between calls.
     guess : (n,)
-        The configuration of the first try, to be written before a call with a guess.
-    answer : (n + memory + 2 + bytes,)
-        The configuration and solver state found, the total number of steps and the index of the
-        last try (integers), and the active limits (bytes).
+        Initial configuration of the first try, set by the caller before a call with a guess.
+    answer : (n + m + 2 + ceil(n / 8),)
+        The configuration (n) and the solver state (m) found, the total number of steps and the
+        index of the last try (integers), and the active limits (one byte per coordinate).
     """
 
     def __init__(
@@ -197,7 +198,7 @@ class Alone:
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
         outs = self._table(
             [begin + places[k] + sizes[k] for k in range(2)]
-        )  # results of a single step: row 1 of the points and of the solver states
+        )  # a single step writes its results to row 1 of the configurations and solver states
         places_of_poses = self._table(offsets)
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try uses the nearest start
@@ -242,7 +243,7 @@ class Alone:
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
-    """Return the offsets of input rows, search table and workspace in a block's memory."""
+    """Return the offsets of input rows, search table and workspace in the memory of a block."""
     starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(sizes))
     *places, table = (_even(place) for place in starting)
     return places, table, _even(table + 24 * BLOCK)

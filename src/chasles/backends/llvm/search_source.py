@@ -15,17 +15,17 @@ Integers:
 - ranked, inputs: numbers of ranked tries and of kernel inputs.
 - size: size (bytes) of the memory for a block of searches.
 - space, table: offsets of the workspace and of the search table in the block's memory.
-- others: index of the first initial configuration (start) that is not ranked.
+- others: index, in `starts`, of the initial configuration for the first try that is not ranked.
 
 Tables:
 
-- ins, in_rows: addresses and row strides (bytes) of the problems' inputs. The first two entries
-  of both tables are unused.
+- ins, in_rows: addresses and row strides (bytes) of the kernel's inputs for all problems. The
+  first two entries of both tables are unused.
 - sizes: row sizes (bytes) of the kernel inputs.
 - places: offset of each input in the block's memory.
-- begins, begin_row: start of each problem's first try, and the row stride (bytes, one word).
-- ranks: index of the start of each ranked try.
-- starts: all starts.
+- begins, begin_row: initial configuration of each problem's first try, and row stride (bytes).
+- ranks: index, in `starts`, of the initial configuration of each ranked try.
+- starts: all initial configurations.
 - memories: initial solver states of all tries.
 
 Results:

@@ -1,11 +1,11 @@
-"""A program as a module in LLVM IR: `one` for one state, `batch` for many, or only `tiled`.
+"""A program as an LLVM module, with functions for one state (`one`) and for many (`batch`).
 
-`batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
-parts of the program, and transposes the results back. A tile has one vector of lanes for each entry
-of a state; with a single lane, the tile is the caller's own row. The last tile repeats its last row
-in unused lanes. A result that occurs several times in the outputs is stored once. Constant results
-are written before the loop. A program with tiled arrays (`Program.tiled`) has only the function
-`tiled`, which other code calls for one tile.
+`batch` processes `width` states at a time, one per SIMD lane. It transposes their rows into a tile
+(one vector per entry of a state), runs the parts of the program, and transposes the results back.
+With a single lane, the tile is the caller's own row. The last tile repeats its last row in unused
+lanes. A result that occurs several times in the outputs is stored once. Constant results are
+written before the loop over tiles. A program with tiled arrays (`Program.tiled`) has only the
+function `tiled`, which other code calls for one tile.
 
 This module is long because all functions of an LLVM module share the layout of its tiles.
 """
@@ -35,7 +35,7 @@ from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Interface, Program, Staged
 
 WORTH_THREADS = 10_000_000
-"""Minimum number of operations for which a batch uses several threads (about 0.3 ms)."""
+"""Minimum number of operations (about 0.3 ms of work) for which a batch uses several threads."""
 
 MANY, GROUP = 8, 4
 """If a program has more than MANY parts, each part computes GROUP tiles before the next part runs.
@@ -166,7 +166,7 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(target: Target, limbs: set[int]) -> str:
-    """Return declarations of LLVM intrinsics for scalars and for vectors of states and limbs."""
+    """Return declarations of LLVM intrinsics for scalars and for all vector widths in use."""
     lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for width in sorted({1, target.width, *limbs}):
         w = target.writer(width)
@@ -244,7 +244,7 @@ def _one(
 def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
     """Return the LLVM function `one`, which computes one state by calling `batch` with count 1.
 
-    This call halves the compile time: LLVM compiles the program only once, as a part of `batch`.
+    Calling `batch` halves the compile time, because LLVM compiles the program only once.
     """
     w = target.writer()
     space, count = w.reserve(vectors), max(len(program.inputs), len(program.outputs))
@@ -494,7 +494,7 @@ end:
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Emit a test: true if the outputs, given their row strides, exceed `PAST` bytes in total."""
+    """Emit code that tests whether outputs with these row strides exceed `PAST` bytes in total."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

@@ -1,8 +1,9 @@
 """Stores that bypass the cache (non-temporal stores), for results written in whole cache lines.
 
-The results are rows transposed from tiles (`scatter_past`), or matrices whose rows are computed in
+The results are rows transposed from tiles (`scatter_past`), or matrices. A matrix is computed in
 vectors of several columns. `packing` chooses the columns in each vector; this module restores their
-order. Rows are not aligned with cache lines, so a matrix is written as one long row.
+order. The rows of a matrix are not aligned with cache lines, so a matrix is written as one long
+row.
 """
 
 from collections.abc import Sequence
@@ -91,7 +92,7 @@ class Lines:
 def scatter_past(w: Writer, output: int, n: int) -> str:
     """Return the function that writes long rows of results with stores that bypass the cache.
 
-    The rows must be contiguous, so that a cache line shared by two of them is written as a whole.
+    The rows must be contiguous, so that a cache line shared by two rows is written as a whole.
     For short rows or other strides, see `tiles.scatter`.
     """
     width, lines = w.width, [Lines(w, row) for row in row_places(w, clip=False)]
@@ -139,7 +140,7 @@ Lane = tuple[str, int]
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """Return a vector made of given lanes, with the last lane repeated if there are too few."""
+    """Return a vector of the given lanes; the last lane is repeated if there are too few."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
@@ -181,7 +182,7 @@ class Kept:
 class Stream:
     """Writer of a matrix at `base` with stores that bypass the cache.
 
-    The matrix has at least two vectors of entries (`tiles.streams`).
+    The matrix must fill at least two vectors, as `tiles.streams` ensures.
     """
 
     def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:

@@ -46,7 +46,7 @@ _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0,
 
 
 def field(name: str, kind: str, owner: str, place: int) -> str:
-    """Return lines that compute the address of a field and load the field."""
+    """Return LLVM IR that computes the address of a field and loads the field."""
     where = f"%{name}.at = getelementptr i8, ptr %{owner}, i64 {place}"
     return f"{where}\n  %{name} = load {kind}, ptr %{name}.at"
 
@@ -283,7 +283,7 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""Names of POSIX functions and of the corresponding Windows functions. Both receive the
+"""Names of POSIX functions and of the corresponding Windows functions. Both are called with the
 same arguments; `pthread_cond_wait` ignores the last two (timeout and flags)."""
 
 
@@ -355,8 +355,8 @@ class Pool:
     ) -> None:
         """Process rows 0, ..., count - 1 with the function at address `body`, on several threads.
 
-        work: approximate number of operations per row. Each thread checks for interrupts about
-        every `PATIENCE` operations. After an interrupt, the remaining rows are not processed.
+        work: approximate number of operations per row. Python handles interrupts after about every
+        `PATIENCE` operations per thread. After an interrupt, the remaining rows are not processed.
         """
         helpers = self.threads(threads) if threads > 1 and count > step else 0
         part = max(PATIENCE * (helpers + 1) // (max(work, 1) * step), 1) * step

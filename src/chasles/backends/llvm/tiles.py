@@ -1,7 +1,7 @@
-"""LLVM IR for tiles (blocks of states, one per SIMD lane): programs on tiles, and transposes.
+"""LLVM IR that evaluates programs for tiles (blocks with one state per SIMD lane).
 
-The states are rows in memory, which are transposed to tiles and back in registers. A tile of one
-lane is the row itself.
+Each state is a row in memory. Rows are transposed into tiles, and tiles back into rows, in
+registers. A tile with a single lane is the row itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -72,13 +72,13 @@ SPELLING: dict[str, Callable[..., str]] = {
     "abs": lambda w, a: w.call("fabs", a),
 }
 """Functions that emit arithmetic operations on vectors, by operation. Sines and cosines are not
-listed, because they are computed in groups (`Stage.angles`), nor are comparisons and selections,
-which use masks."""
+listed, because they are computed in groups (`Stage.angles`). Comparisons and selections are not
+listed, because they use masks."""
 
 COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
 Place = tuple[str, int]
-"""Place of a value: the name of a tile (an array in memory) and an index in it."""
+"""Location of a value: the name of an array in memory, and an index in the array."""
 
 
 class Body:
@@ -179,7 +179,7 @@ class Body:
 def gather(w: Writer, n: int, *, clip: bool) -> str:
     """Return LLVM IR of a function that transposes rows of n elements into a tile.
 
-    `clip` is for the last tile of a batch, which may have too few rows: its last row is repeated.
+    clip: True for the last tile of a batch, in which the row %last replaces the rows after it.
     """
     width, rows = w.width, row_places(w, clip)
 

@@ -1,4 +1,4 @@
-"""Registration of calls handled in Python, so that machine code can handle similar calls later."""
+"""Registration of calls, so that machine code can handle later calls with the same options."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -20,9 +20,9 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register a call handled by Python code, so that machine code can handle similar calls.
+    """Register a call, so that machine code can handle later calls with the same options.
 
-    A call that the machine code cannot handle is not registered.
+    Calls that only Python code can handle are not registered.
 
     - owner: the `__self__` of the fast entry.
     - make: function that returns the resolved call, or None if no kernel's entry can be called

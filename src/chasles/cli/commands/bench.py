@@ -60,7 +60,7 @@ FUNCTIONS = (
 )
 
 STEPS = 2 * len(FUNCTIONS) + 1
-"""Number of steps of the progress bar."""
+"""Number of steps in the progress bar."""
 
 CHECKED = 32
 """Number of states at which results are compared with Pinocchio."""
@@ -88,9 +88,9 @@ class WrongAnswer(InputError):
 class Speed:
     """Compile time, time per call, and times per state (s) of one function.
 
-    `one_core` and `all_cores` are for a float64 batch, and `single` is for a float32 batch on one
-    core. `pinocchio` is for one call from Python. `error` is the relative difference from
-    Pinocchio's result.
+    `one_core` and `all_cores` are times per state in a float64 batch. `single` is the time per
+    state in a float32 batch on one core. `pinocchio` is the time of one call from Python. `error`
+    is the relative difference from Pinocchio's result.
     """
 
     function: Function
@@ -304,7 +304,8 @@ def _checked(
                     f"{function.title} differs from Pinocchio's result: relative error "
                     f"{worst:.1e}, tolerance {allowed:.1e}"
                 )
-                raise WrongAnswer("E-CLI-001", problem, "timing was skipped", part=robot.name)
+                remedy = "run `chasles compare` to list all differences"
+                raise WrongAnswer("E-CLI-001", problem, remedy, part=robot.name)
     return worst
 
 

@@ -196,7 +196,7 @@ def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
 
     The names are `wanted` and all methods that support the robot, except costly methods for robots
     with more than `MANY` degrees of freedom. "fastest" is included if it may differ from each of
-    them.
+    these methods.
     """
     methods = [
         m

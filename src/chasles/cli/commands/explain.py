@@ -28,9 +28,9 @@ def explain(
 ) -> Answer:
     """Explain what runs when a function is called.
 
-    Shows the chosen method and its alternatives, the passes that change the
-    model, the number of operations after each pass, the algorithm's source code,
-    and the generated program.
+    Shows the chosen method and its alternatives, the model simplifications with
+    the number of operations after each, the location of the algorithm's source
+    code, and the generated program.
 
     Examples:
         chasles explain puma560 inverse_dynamics

@@ -84,7 +84,7 @@ def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, An
 def _viewpoint(
     robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
 ) -> dict[str, Any]:
-    """Return the `frame`, `axes` and `at` options. The default frame is the robot's tool."""
+    """Return the `frame`, `axes` and `at` options; the default frame is the robot's tool."""
     given: dict[str, Any] = {"axes": axes} if axes else {}
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)
@@ -94,7 +94,7 @@ def _viewpoint(
         if needed:
             words = " and ".join(needed)
             remedy = "use the Python function chasles.export"
-            problem = f"the function needs the arguments {words}"
+            problem = f"the command line cannot pass {words} to this function"
             raise InputError("E-CLI-011", problem, remedy, part=f"--function {name}")
     if frame or any(map(has_frame, known)):
         given["frame"] = frame or robot.tool

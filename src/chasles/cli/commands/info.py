@@ -142,7 +142,10 @@ def _show(robot: Robot, console: Console) -> None:
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:
-    """Return a joint's indices in q and qd, "prescribed motion", or a mimic joint's formula."""
+    """Return a joint's entries in the table columns q and qd.
+
+    The entries are index ranges, the formula of a mimic joint, or "prescribed motion".
+    """
     follow = robot.model.bodies[i].follow
     if robot.model.bodies[i].drive is not None:
         return "prescribed motion", ""

@@ -125,7 +125,7 @@ def motion(
     q = summary.samples[:, 1 : 1 + robot.nq]
     notes = [outside_limits(robot, q, "the motion") if len(q) else ""]
     notes += [beyond_limits(robot, "velocity", summary.velocity, "the motion")]
-    if not robot.model.constraints:  # joint torques of the tree exclude loop forces
+    if not robot.model.constraints:  # with loops, the torques assume zero loop forces
         notes += [beyond_limits(robot, "effort", summary.peak, "the motion")]
     for text in filter(None, notes):
         command.note(f"note: {text}")

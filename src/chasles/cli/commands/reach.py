@@ -106,7 +106,7 @@ def reach(
 
 
 def _only_solutions(found: Solution) -> dict[str, Any]:
-    """Return the fields of an inverse kinematics result, without the rows in which q is NaN."""
+    """Return the fields of an inverse kinematics result, without missing solutions (q is NaN)."""
     used = ~np.isnan(found.q).any(axis=-1)
     return vars(found) | {n: getattr(found, n)[used] for n in ("q", "solved", "residual", "limits")}
 

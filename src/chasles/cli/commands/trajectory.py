@@ -198,7 +198,10 @@ def _posture(
 def _needed(
     kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
 ) -> dict[str, Any]:
-    """Return the limits that a trajectory kind needs. Velocity limits default to the robot's."""
+    """Return the limits that a trajectory kind needs.
+
+    The default velocity limits are the robot's velocity limits.
+    """
     found = {}
     for name in names:
         value = limits[name]
@@ -268,7 +271,10 @@ def _points(flag: str, words: list[str] | None) -> list[list[float]]:
 
 
 def _on_arcs(kind: str, via: list[str] | None, count: int) -> list[list[float] | None] | None:
-    """Return the via point of each segment (None if it is straight), or None for `--kind line`."""
+    """Return the via point of each segment, or None for `--kind line`.
+
+    The via point of a straight segment is None.
+    """
     if kind == "line":
         if via:
             problem = "--via applies to arcs, not to --kind line"

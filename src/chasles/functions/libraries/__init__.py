@@ -1,4 +1,4 @@
-"""Support for other array libraries. Each module is named after the package that it supports."""
+"""Array libraries other than NumPy; each module is named after the package that it supports."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from chasles.backends.cuda.resident import Library, resident
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
 ) -> list[Any]:
-    """Make the axis mapped by vmap the first axis of each array."""
+    """Move the axis mapped by vmap to the front of each array that has such an axis."""
     sizes = [len(v.shape) for v in function.interface.inputs]
     ranks = [
         a.ndim - size - (place is not None)

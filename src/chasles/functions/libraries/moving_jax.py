@@ -14,10 +14,10 @@ def moved(
     given: Sequence[Any],
     shapes: Sequence[tuple[int, ...]],
 ) -> tuple[Any, ...]:
-    """Call `ahead` with the arrays `given`; return JAX arrays whose gradients `back` computes.
+    """Return the results of `ahead` as JAX arrays, with gradients computed by `back`.
 
-    `back` takes these arrays, the results, and the gradients with respect to the results. `shapes`
-    contains the shapes of the results.
+    `ahead` is a function of the arrays `given`. `back` is a function of these arrays, the results,
+    and the gradient with respect to each result. `shapes` contains the shapes of the results.
     """
     single = all(a.dtype == np.float32 for a in given if isinstance(a, jax.Array))
     dtype = np.dtype(np.float32) if single else jnp.result_type(float)

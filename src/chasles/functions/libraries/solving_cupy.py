@@ -1,4 +1,7 @@
-"""Inverse kinematics for GPU arrays. CuPy reads PyTorch and JAX arrays without copying them."""
+"""Inverse kinematics for GPU arrays of CuPy, PyTorch and JAX.
+
+PyTorch and JAX arrays are passed to CuPy through DLPack.
+"""
 
 import contextlib
 import sys

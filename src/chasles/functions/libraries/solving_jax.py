@@ -29,7 +29,7 @@ class Arrays:
         return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
 
     def recorded(self, array: Any) -> bool:
-        """Return True if an array is traced."""
+        """Return True if JAX is tracing the array."""
         return self.values(array) is None
 
     def result(self, array: np.ndarray) -> Any:
@@ -39,9 +39,9 @@ class Arrays:
     def solved(
         self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], shapes: Sequence[Any]
     ) -> Any:
-        """Call `solve` so that JAX can differentiate its first result, and return the results.
+        """Return the results of `solve` as JAX arrays; JAX can differentiate the first result.
 
-        The second result of `solve` contains the derivatives of the first and is not returned.
+        The second result of `solve`, the derivatives of the first, is not returned.
         `shapes` contains the shape of each result of `solve` for one problem.
         """
         arrays = [goals, *map(self.array, given)]

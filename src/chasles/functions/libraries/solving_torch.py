@@ -48,7 +48,7 @@ class Arrays:
         return tensor.to(self._kind["dtype"]) if tensor.is_floating_point() else tensor
 
     def solved(self, solve: Callable[..., Any], goals: Any, given: Sequence[Any], _: Any) -> Any:
-        """Return the results of `solve` as tensors; gradients pass through the first one.
+        """Return the results of `solve` as tensors; PyTorch can differentiate the first result.
 
         The second result of `solve`, the derivatives of the first, is not returned.
         """
@@ -60,7 +60,7 @@ class Arrays:
 
 
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
-    """Autograd function for a search that also returns the derivatives of its solution.
+    """Autograd function for inverse kinematics, which also returns derivatives of the solution.
 
     Second derivatives are not supported and are set to NaN.
     """

@@ -30,7 +30,10 @@ _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Call a function on the device of its tensors. `out` requires plain tensors."""
+    """Call a function on the device of its tensors.
+
+    `out` cannot be combined with differentiation, vmap or `torch.compile`.
+    """
     tensors = _tensors(function, arguments)
     if out is not None:
         results = _fill(function, tensors, out, threads)
@@ -76,7 +79,7 @@ def captured(
 ) -> Graph:
     """Capture a function of tensors in a CUDA graph, without gradients."""
     if not torch.cuda.is_available():
-        remedy = "check torch.cuda.is_available()"
+        remedy = "install a GPU driver and a PyTorch build with CUDA support"
         raise StateError("E-GPU-031", "PyTorch did not find a GPU", remedy, part="graph")
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.device(device), torch.no_grad():
@@ -118,7 +121,7 @@ def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _checked(function: Any, arguments: Sequence[Any]) -> Any:
-    """Check tensors, and return their common dtype."""
+    """Check the devices and dtypes of tensors, and return the dtype of the computation."""
     title, dtype, first = function.recipe.function, _SINGLE, None
     for variable, a in zip(function.interface.inputs, arguments, strict=True):
         if not isinstance(a, torch.Tensor):

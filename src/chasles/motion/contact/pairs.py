@@ -71,11 +71,12 @@ class Rigid:
     Attributes
     ----------
     friction : float
-        Coulomb's friction coefficient mu (dimensionless).
+        Coulomb friction coefficient mu (dimensionless).
     restitution : float
-        Coefficient e of Newton's impact law (dimensionless), which uses the same friction. Impulses
-        act at all points between bodies that approach each other, then at points between bodies
-        that approach as a result, so that an impact propagates through Newton's cradle.
+        Coefficient of restitution e in Newton's impact law (dimensionless). Impacts have the same
+        friction coefficient. Impulses are first applied at all points where bodies approach each
+        other. This is repeated for bodies that approach as a result, so that an impact propagates
+        through Newton's cradle.
     impact : ImpactLaw, optional
         Single-point impact law to use instead of Newton's law. The law is applied to one point at a
         time.

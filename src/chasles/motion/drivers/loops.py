@@ -47,8 +47,8 @@ satisfy the loop equations.
 """
 
 BRANCH = 1e-3
-"""Largest change (rad or m) of a coordinate in the initial q when the loops are closed. A larger
-change means that q is on another branch."""
+"""Maximum allowed change (rad or m) of a coordinate of the initial q when the loops are closed. A
+larger change means that the closed configuration is on another branch than the given q."""
 
 
 # User-defined closure functions ------------------------------------------------------------------

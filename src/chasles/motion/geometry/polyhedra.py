@@ -375,9 +375,9 @@ def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarr
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Return a tolerance (sine of an angle) for pairs of a corner and an edge.
+    """Return an angular tolerance (sine of an angle) for pairs of a vertex and an edge.
 
-    The tolerance is larger where the edges of the two bodies are parallel, because both ends then
-    belong to the contact patch.
+    The tolerance is larger if the edges of the two bodies are parallel, because both endpoints of
+    the edge then belong to the contact patch.
     """
     return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

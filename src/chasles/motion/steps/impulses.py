@@ -88,8 +88,9 @@ class Normal(NamedTuple):
 class Friction(NamedTuple):
     """Friction impulse of magnitude up to `limit` that opposes a velocity of one or two components.
 
-    The impulse is proportional to the velocity up to the limit, so that one linear system is exact
-    for all contacts that stick. The potential of the impulse is convex and differentiable.
+    Up to the limit, the impulse is proportional to the velocity. If all contacts stick, the
+    impulses are therefore the solution of a linear system. The potential of the impulse is convex
+    and differentiable.
     """
 
     limit: Number

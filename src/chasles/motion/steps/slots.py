@@ -153,10 +153,11 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 
 
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return the contact point of two spheres or capsules, where their axes are nearest.
+    """Return the contact point of two spheres or capsules, between the closest points of the axes.
 
-    For two segments, see Ericson (2005), section 5.1.9. If the segments are parallel, the
-    computation starts from the middle of the first segment.
+    The axis of a sphere is a segment of length zero. For the closest points of two segments, see
+    Ericson (2005), section 5.1.9. If the segments are parallel, the computation starts from the
+    middle of the first segment.
     """
     (p, d, r), (q, e, t) = _segment(body, over), _segment(surface, under)
     a, b, between = np.sum(d * d), np.sum(e * e), p - q
