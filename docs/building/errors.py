@@ -119,7 +119,14 @@ def _values(scopes: Sequence[ast.Module | ast.FunctionDef], line: int = 0) -> di
         for n in (ast.walk(scope) if line else scope.body)
         if isinstance(n, ast.Assign) and (not line or n.lineno < line)
     ]
-    return {ast.unparse(n.targets[0]): n.value for n in sorted(found, key=lambda n: n.lineno)}
+    values = dict[str, ast.expr]()
+    for node in sorted(found, key=lambda n: n.lineno):
+        target, value = node.targets[0], node.value
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            values |= zip(map(ast.unparse, target.elts), value.elts, strict=False)
+        else:
+            values[ast.unparse(target)] = value
+    return values
 
 
 def _text(node: ast.expr, known: Mapping[str, ast.expr]) -> str:

@@ -358,7 +358,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
 
 
 def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Wrap a function such that signal handlers cannot interrupt it (see `undisturbed`)."""
+    """Wrap a function so that signal handlers cannot interrupt it (see `undisturbed`)."""
 
     @functools.wraps(function)
     def call(*given: Given.args, **named: Given.kwargs) -> Result:

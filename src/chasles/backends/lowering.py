@@ -352,7 +352,7 @@ class _Scratch:
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the last use of each value that goes unused for more than `far` instructions.
+    """Return the last use of each value with more than `far` instructions between two uses.
 
     The computation of a value counts as a use. A use is identified by the number of instructions
     before it. Inputs, constants and results of comparisons are omitted.

@@ -36,14 +36,14 @@ def loaded(path: Path) -> list[Any]:
     try:
         import trimesh
     except ImportError:
-        problem = "trimesh is required to read mesh files; run pip install trimesh"
-        raise MissingPackageError("E-FILE-080", problem) from None
+        problem, remedy = "reading mesh files requires trimesh", "run pip install trimesh"
+        raise MissingPackageError("E-FILE-080", problem, remedy) from None
     if path.suffix.lower() == ".dae":
         try:
             import collada  # noqa: F401  trimesh uses it to read such files
         except ImportError:
-            problem = "pycollada is required to read .dae files; run pip install pycollada"
-            raise MissingPackageError("E-FILE-081", problem) from None
+            problem, remedy = "reading .dae files requires pycollada", "run pip install pycollada"
+            raise MissingPackageError("E-FILE-081", problem, remedy) from None
     check(path)
     return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
 

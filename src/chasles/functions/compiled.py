@@ -595,6 +595,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the same model for another elimination of loop equations."""
+        """Return the functions of the same model with loop equations eliminated by `closure`."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

@@ -763,7 +763,9 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return joint velocities or accelerations if only joints with prescribed motion move.
+        """Return joint velocities or accelerations due to prescribed motion alone.
+
+        All other joints are at rest.
 
         Parameters
         ----------

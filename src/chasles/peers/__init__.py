@@ -224,7 +224,7 @@ def _written(robot: Robot, library: Library, folder: Path) -> Path:
 
 
 def _add_motors(file: Path) -> None:
-    """Add a motor to every joint with armature in an MJCF file."""
+    """Add a motor to every joint that has armature, in an MJCF file."""
     document = etree.parse(file)
     motors = etree.SubElement(document.getroot(), "actuator")
     for joint in document.iterfind(".//worldbody//joint[@armature]"):

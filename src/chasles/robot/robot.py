@@ -294,7 +294,7 @@ class Robot(Sensing):
 
         Parameters
         ----------
-        q : array_like (nq,), optional
+        q : array_like, shape (nq,), optional
             Initial configuration. Default: the neutral configuration.
         **options
             `beside`: a second robot to show. `motion`: a file written by `chasles simulate` or a

@@ -216,7 +216,7 @@ def show(
     ----------
     robot : Robot
         Robot to show.
-    q : array_like (nq,), optional
+    q : array_like, shape (nq,), optional
         Initial configuration. Default: the neutral configuration, adjusted to satisfy joint limits
         and close loops.
     beside : Robot, optional

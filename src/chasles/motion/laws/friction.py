@@ -391,7 +391,7 @@ def _solved(law: Law) -> np.ndarray:
         f"{ROUNDS} cone programs found no forces that satisfy the friction law to within {ACCURATE}"
     )
     if np.any(law.slip):
-        problem = f"{found}; some contacts slide and others do not (most likely Painleve's paradox)"
+        problem = f"{found}; sliding contacts probably cause Painleve's paradox"
         remedy = (
             "reduce the friction, simulate with integrator='time-stepping', "
             "or use contact_dynamics with friction='polyhedral'"

@@ -154,7 +154,7 @@ class Slip:
     def _reach(
         self, path: np.ndarray, h: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Take a step of size up to h that ends where a quantity reaches its goal.
+        """Take a step of size up to h that ends where a quantity reaches the value `goal`.
 
         Newton's method finds the step in a few iterations. If an iterate would leave the interval
         around the root, the interval is bisected.

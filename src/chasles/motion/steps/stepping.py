@@ -158,7 +158,7 @@ Friction limits are proportional to the normal impulses.
 """
 
 LONG = 16_000
-"""Maximum number of operations to solve a linear system without a separate subprogram."""
+"""Maximum number of operations for which a linear system is solved in the main program."""
 
 SLACK = 0.5
 """Threshold for the contacts that the first Newton step treats as active. A contact is active if it
