@@ -2,7 +2,7 @@
 
 For each sample, the program computes position, velocity and acceleration matrices of every link in
 the base frame, and the action at each joint. Numbers in parentheses refer to the paper's flow
-chart. The joint forces are compared with the compiled `inverse_dynamics`.
+chart. The generalized forces are compared with the compiled `inverse_dynamics`.
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ def main(samples: int = 5) -> None:
         forces = [-hm.pseudo_product(A, L) for A, (*_, L) in zip(actions, motion, strict=True)]
         compiled = arm.inverse_dynamics(q, qd, qdd, f_ext={"link6": load})
         assert np.allclose(forces + rotors * qdd, compiled, rtol=1e-12, atol=1e-12)
-        print(f"t = {t:.2f} s: joint forces", *(f"{x:8.3f}" for x in forces))
+        print(f"t = {t:.2f} s: generalized forces", *(f"{x:8.3f}" for x in forces))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """Condition number of a mass matrix M: a float that prints with an explanation.
+    """Condition number of a mass matrix M: a float whose string form explains the value.
 
     Forward dynamics amplifies relative torque errors by a factor of up to `number`. Accelerations
     therefore lose about log10(number) of their 16 significant digits (Featherstone 2008, section

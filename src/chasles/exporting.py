@@ -44,7 +44,7 @@ DERIVATIVES = "_derivatives"
 """Suffix of a function name that requests the derivatives of the function."""
 
 STATES = 3
-"""Number of states in the exported test, each with the expected results."""
+"""Number of states for which the exported test contains expected results."""
 
 CHOICE = 32
 """Number of random states from which the test states of `resolved_rate` are selected."""

@@ -50,8 +50,10 @@ PATIENCE = 10.0
 """Timeout (s) for connecting to a scheduler."""
 
 LOCAL, MOST = "local", 1000
-"""Cluster address that selects worker processes on this computer, and the maximum number of these
-processes. Each call starts the processes and stops them at the end."""
+"""Cluster address that selects local worker processes, and the maximum number of these processes.
+
+Each call starts the processes and stops them at the end.
+"""
 
 SETTINGS = {
     "distributed.admin.system-monitor.disk": False,

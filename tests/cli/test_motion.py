@@ -458,8 +458,8 @@ def without(*columns: str) -> str:
     [
         ("m.csv", "", "m.csv:1: the file is empty; begin the file with the column"),
         ("m.csv", HEADER + "\n", "m.csv: the file contains no samples"),
-        ("m.csv", GOOD + "5,0,0\n", "m.csv:6: the row has 3 numbers instead of 7: 't', 'joint1.q'"),
-        ("m.csv", GOOD + "5,0,0,0,0,0,0,0\n", "m.csv:6: the row has 8 numbers instead of 7"),
+        ("m.csv", GOOD + "5,0,0\n", "m.csv:6: the row has 3 values instead of 7: 't', 'joint1.q'"),
+        ("m.csv", GOOD + "5,0,0,0,0,0,0,0\n", "m.csv:6: the row has 8 values instead of 7"),
         ("m.csv", GOOD + "5,0,0,zero,0,0,0\n", "m.csv:6: joint1.qdd is 'zero'; give a finite"),
         ("m.csv", GOOD + "5,0,0,0,,0,0\n", "m.csv:6: joint2.q is ''; give a finite number"),
         ("m.csv", "# c\n\n" + GOOD + "5,0,nan,0,0,0,0\n", "m.csv:8: joint1.qd is 'nan'"),
@@ -518,7 +518,7 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
     ("name", "content", "message"),
     [
         ("f.txt", "", "f.txt: the file contains no forces"),
-        ("f.txt", "1 2 3\n", "f.txt:1: the row has 3 numbers instead of 6: 'fx'"),
+        ("f.txt", "1 2 3\n", "f.txt:1: the row has 3 values instead of 6: 'fx'"),
         ("f.txt", "1 2 3 4 5 x\n", "f.txt:1: cz is 'x'; give a finite number"),
         (
             "f.txt",
@@ -532,7 +532,7 @@ def test_bad_motions(tmp_path: Path, name: str, content: str | bytes, message: s
         ),
         ("f.csv", "fx,fy,fz,cx,cy\n1,2,3,4,5\n", "f.csv:1: column 'cz' is missing; add the column"),
         ("f.csv", "fx,fy,fz,mx,my,mz\n", "f.csv:1: unknown column 'mx'"),
-        ("f.csv", "fx,fy,fz,cx,cy,cz\n1,2,3\n", "f.csv:2: the row has 3 numbers instead of 6"),
+        ("f.csv", "fx,fy,fz,cx,cy,cz\n1,2,3\n", "f.csv:2: the row has 3 values instead of 6"),
     ],
 )
 def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> None:

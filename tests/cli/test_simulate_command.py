@@ -278,7 +278,7 @@ law = {kind = "hunt-crossley", stiffness = 5e4, damping = 0.3}
         ("[units]\nlength = 'mm'", r"s.toml:3: scenarios use SI units and radians"),
         (
             "[start]\nq = [1, 2]",
-            r"s.toml:4: start: q must have 19 numbers, not 2",
+            r"s.toml:4: start: q must have 19 entries, not 2",
         ),
         ("[start]\nq = {knee = 1}", r"s.toml:4: start: .*'knee'.*front_left_knee"),
         ("[start]\nqd = {front_left_knee = [1, 2]}", r"s.toml:4: start: .*front_left_knee"),
@@ -295,7 +295,7 @@ law = {kind = "hunt-crossley", stiffness = 5e4, damping = 0.3}
             "[control]\nlaw = 'gravity'\nkp = 1",
             r"s.toml:5: control: kp is not a parameter of law 'g",
         ),
-        ("[control]\nlaw = 'pd'\nkp = [1, 2]\nkd = 1", r"s.toml:5: control: kp has 2 numbers"),
+        ("[control]\nlaw = 'pd'\nkp = [1, 2]\nkd = 1", r"s.toml:5: control: kp has 2 entries"),
         ("[control]\nlaw = 'pid'", r"s.toml:4: control: law is 'pid'; give one of pd, gravity"),
         ("[disturbance]\neffort = 1", r"s.toml:3: the disturbance lacks hold, seed"),
         (
@@ -331,7 +331,7 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
         (["puma560", "--duration", "0"], r"--duration: duration is 0.0; give a positive"),
         (
             ["puma560", "--q", "1,2"],
-            r"--q: q must have 6 numbers, not 2",
+            r"--q: q must have 6 entries, not 2",
         ),
         (["puma560", "--q", "1,x,3"], r"--q: 'x' is not a number"),
         (["puma560", "--q", "joint9=1"], r"--q: .*'joint9' is not a joint.*use one of 'joint1'"),
@@ -380,7 +380,7 @@ def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
         (["--disturbance", "effort=1"], "error: --disturbance: the disturbance lacks hold, seed"),
         (["--disturbance", "joint1=0.3"], "error: --disturbance: unknown field 'joint1'"),
         (["--kp", "1"], "error: --control: the control has no law; give one of pd"),
-        (["--random", "2"], "error: s.toml:5: start: qd must have 18 numbers, not 2"),
+        (["--random", "2"], "error: s.toml:5: start: qd must have 18 entries, not 2"),
     ):
         assert refused("s.toml", *flags, "-o", "a").startswith(message)
 

@@ -212,7 +212,7 @@ def test_points_of_a_motion_compare_only_the_corners_that_are_lowest(monkeypatch
         return compiled(program, backend)
 
     monkeypatch.setattr(points.backends, "compile", counted)
-    found = points.contact_points(CAN.model, [pair], q, stepped=True)
+    found = points.contact_points(CAN.model, [pair], q, count=4, stepped=True)
     given = symbols(expr.Arena(expr.RULES), "q", (CAN.nq,))
     whole = [spot.point for _, spot in scene.spots(given)[0]]
     assert np.array_equal(found, points._evaluated(whole, q), equal_nan=True)

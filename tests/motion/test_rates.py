@@ -252,6 +252,7 @@ def test_unknown_numbers_are_refused_or_stay_unknown(tasks: Any) -> None:
         ("E-CONTROL-405", {"tool": "twist"}, {"damping": np.nan}),
         ("E-CONTROL-406", {"tool": "twist"}, {"acceleration": -1.0}),
         ("E-CONTROL-406", {"tool": "twist"}, {"weights": [np.nan] * 6}),
+        ("E-CONTROL-406", {"tool": "twist"}, {"weights": np.inf}),
         ("E-CALL-056", {"tool": "twist"}, {"weights": [1.0] * 5}),
         ("E-CALL-003", {"tool": "twist"}, {"passes": 0}),
     ],

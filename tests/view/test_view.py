@@ -647,3 +647,27 @@ def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) ->
         length = float(np.linalg.norm(drawn[1] - drawn[0]))
         np.testing.assert_allclose(length, LONGEST * viewer.figures[0].size, rtol=1e-3)
         assert "total (" in arrows.said
+    run = robot.simulate(robot.neutral(), np.zeros(6), contacts="file", dt=0.002, duration=0.2)
+    where, forces = panel.read(run, robot).felt(0.2)
+    np.testing.assert_allclose(where, [[0.3, 0.0, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(forces, [[0.0, 0.0, 9.81]], atol=1e-3)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "dopri5"])
+def test_contact_forces_on_soft_ground_are_drawn(integrator: str) -> None:
+    """Contact forces of compiled and interpreted simulations are drawn at the contact point."""
+    from chasles import contact
+
+    robot = chasles.robots.planar(1)
+    law = contact.SoftContact(contact.HuntCrossley(stiffness=1e4, damping=1.0))
+    ground = contact.Plane(point=(0.0, 0.0, -0.5))
+    pairs = [contact.Pair(contact.Point("tip"), ground, law)]
+    run = robot.simulate(
+        [-0.5], [0.0], contacts=pairs, dt=1e-3, duration=0.3, integrator=integrator
+    )
+    assert run.touching is not None
+    where, forces = panel.read(run, robot).felt(0.3)
+    tip = robot.forward_kinematics(run.q[-1], frame="tip")[:3, 3]
+    np.testing.assert_allclose(where, [tip], rtol=0.0, atol=1e-12)
+    np.testing.assert_array_equal(forces, run.touching.forces[-1])
+    assert forces[0, 2] > 0.0

@@ -54,10 +54,10 @@ joints in between.
 """
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
-"""Constructor of `Method` for algorithms that use inverse inertias to assemble bodies."""
+"""`Method` with preset options for algorithms that assemble bodies by their inverse inertias."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
-"""Constructor of `Method` for algorithms that factor the mass matrix or its inverse."""
+"""`Method` with preset options for algorithms that factor the mass matrix or its inverse."""
 
 KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (

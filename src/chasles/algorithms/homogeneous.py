@@ -102,7 +102,7 @@ def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
 
 
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
-    """Return the loop matrix A in A qd = b (see `loop_rate`).
+    """Return the loop matrix A of the loop equations A qd = b (see `loop_rate`).
 
     Each column contains the screw L_i of a tree joint in the loop (Legnani et al. 1996, Eq II.7),
     expressed in the successor frame of the loop joint and projected onto the constrained
@@ -128,7 +128,9 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 
 
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
-    """Return b in A qd = b, which is nonzero only for time-dependent joints or couplings.
+    """Return the right-hand side b of the loop equations A qd = b.
+
+    b is nonzero only for time-dependent joints or couplings.
 
     For a loop, b is minus the velocity around the loop due to joints with prescribed motions. For a
     coupling, b is -d phi/dt (Featherstone 2008, section 3.5), or the velocity that a velocity
@@ -144,12 +146,13 @@ def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.LoopVector:
-    """Return b in A qdd = b, from velocity matrices W and acceleration matrices H for qdd = 0.
+    """Return the right-hand side b of the loop equations A qdd = b.
 
-    See Legnani et al. 1996, Eq II.3bis and II.6. For a weld, the relative H across the loop joint
-    is zero. For other loop joints, the relative H depends on the loop-joint velocities, which are
-    computed from W on the assumption that qd satisfies the loop equations. Prescribed joint
-    accelerations are included. For a coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt).
+    b is computed from velocity matrices W, and from acceleration matrices H for qdd = 0 (Legnani et
+    al. 1996, Eq II.3bis and II.6). For a weld, the relative H across the loop joint is zero. For
+    other loop joints, the relative H depends on the loop-joint velocities, which are computed from
+    W on the assumption that qd satisfies the loop equations. Prescribed joint accelerations are
+    included. For a coupling, b is -d/dt(d phi/dq) qd - d/dt(d phi/dt).
     """
     b, driven = [], model.undriven(2)
     for loop in model.loops:

@@ -55,13 +55,13 @@ def joint_motion_rates(
     X0: Mapping[int, Transform],
     view: Viewpoint,
 ) -> tuple[dict[int, list[Property]], list[Velocity]]:
-    """Return D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
+    """Return the property matrices D of the joints that move a body, and the velocity of the body.
 
-    The property matrix D of a joint moves with the joint's body: Ddot = Omega D - D Omega (Mitra,
-    Eq 3). The Leibniz rule gives n derivatives of D and n - 1 derivatives of Omega for n time
-    derivatives of q. In the code, D[i][j][0] is the j-th derivative of D_i relative to body i, and
-    D[i][j][k] is the k-th time derivative of D[i][j][0]. For j > 0, both are zero unless S changes
-    in body coordinates.
+    The time derivatives of D and of the velocity Omega are included. The property matrix D of a
+    joint moves with the joint's body: Ddot = Omega D - D Omega (Mitra, Eq 3). The Leibniz rule
+    gives n derivatives of D and n - 1 derivatives of Omega for n time derivatives of q. In the
+    code, D[i][j][0] is the j-th derivative of D_i relative to body i, and D[i][j][k] is the k-th
+    time derivative of D[i][j][0]. For j > 0, both are zero unless S changes in body coordinates.
 
     Mitra expresses all quantities in the base frame. Here, the point and axes of `view` may also
     move with the body. All velocities and derivatives are then relative to this point and these
@@ -93,10 +93,10 @@ def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
 
 
 def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
-    """Return Omega = Mdot M^-1, A_H = Mddot M^-1, J_H, ... (Mitra, sections 2.6, 2.7).
+    """Return the matrices that map a body point to its velocity, acceleration, jerk and so on.
 
-    M is the position matrix of a body. The results map the position of a body point to its
-    velocity, acceleration, jerk and so on. They are computed from Omega and its derivatives by the
+    The matrices are Omega = Mdot M^-1, A_H = Mddot M^-1, J_H, ... (Mitra, sections 2.6, 2.7), where
+    M is the position matrix of the body. They are computed from Omega and its derivatives by the
     Leibniz rule: Mdot = Omega M, Mddot M^-1 = Omegadot + Omega Omega, and so on.
     """
     found: list[Block] = []
@@ -113,7 +113,7 @@ def jacobian_rates(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Jacobian:
-    """Return Jdot if `rates` is (qd), Jddot if `rates` is (qd, qdd), and so on.
+    """Return a derivative of the Jacobian J: Jdot for rates (qd), Jddot for rates (qd, qdd), etc.
 
     Each entry of J is differentiated. The columns of J are the property matrices D relative to the
     point `at` and the selected axes (Mitra, section 2.9).

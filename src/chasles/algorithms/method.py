@@ -180,4 +180,4 @@ class Method:
     shallow: bool = False
 
     algorithm = Sourced("chasles.algorithms")
-    """The function that implements the method."""
+    """Function that implements the method."""

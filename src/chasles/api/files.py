@@ -46,7 +46,7 @@ def load(
         docs/mechanism-files.md, or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (MuJoCo,
         docs/mjcf.md), or .dat (Legnani et al. 1996, fig. 6). A name without an extension selects a
         robot installed by example-robot-data or robot_descriptions, as in load("panda");
-        `chasles.robots.installed()` lists them. "~" at the start is the home folder.
+        `chasles.robots.installed()` lists them. A leading "~" denotes the home folder.
     floating : bool, optional
         Attach the root link to the world by a free joint (floating base).
     mimic : bool, optional

@@ -321,7 +321,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
-    """Return a view of an output array with one row per state, or a new array if impossible."""
+    """Return a view of an output array with one row per state, or a new array if necessary."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
     shape = (count, variable.size)

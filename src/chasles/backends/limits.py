@@ -157,7 +157,7 @@ def _rate(
 
 
 def _shared(pool: ThreadPoolExecutor, cores: int, work: Callable[[int], None]) -> None:
-    """Run `work(k)` on all cores at the same time."""
+    """Call `work(k)` with k = 0, ..., cores - 1, on all cores at the same time."""
     if cores == 1:
         work(0)
     else:
@@ -217,7 +217,7 @@ def _code() -> _Code:
 
 
 def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
-    """Return LLVM IR of a loop with one multiply-add per chain in each iteration."""
+    """Generate LLVM IR for a loop with one multiply-add per chain in each iteration."""
     vector = f"<{lanes} x {kind}>"
     factor, term = (
         f"<{', '.join([f'{kind} {x}'] * lanes)}>"
@@ -253,7 +253,7 @@ def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
 
 
 def _moved(name: str, width: int, copies: bool, streaming: bool) -> str:
-    """Return LLVM IR of a loop that repeatedly copies an array or fills it with zeros."""
+    """Generate LLVM IR for a loop that repeatedly copies an array or fills it with zeros."""
     vector, hint = f"<{width} x double>", ", !nontemporal !0" if streaming else ""
     read = f"  %x = load {vector}, ptr %from" if copies else ""
     value = "%x" if copies else "zeroinitializer"

@@ -170,7 +170,7 @@ def fused_apart(
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
                 theirs = [(plus, part[-1])]
-            # Not added to `terms`, because `group` may list the partial sum in another group.
+            # Do not add the partial sum to `terms`: `group` may list it in another group.
             apart += theirs
         write([*terms, *apart], slots, mine)
         for k in whole:
@@ -435,9 +435,9 @@ def _freeing(
 ) -> list[int]:
     """Return an order of the instructions that keeps few values alive at once.
 
-    The candidates for the next position are the instructions with known arguments. The candidate
-    that ends the most live ranges is chosen. If every candidate adds a live value, the first
-    candidate in the given order is chosen.
+    The candidates for the next position are the instructions whose arguments have all been
+    computed. The candidate that ends the most live ranges is chosen. If every candidate adds a live
+    value, the first candidate in the given order is chosen.
     """
     place, found = {k: time for time, k in enumerate(order)}, list[int]()
     users: dict[int, list[int]] = {k: [] for k in order}

@@ -50,7 +50,7 @@ holds size, extensions, context and space for the stream. The struct for creatin
 size, extensions, message and code."""
 
 INTERNAL = 13
-"""XLA's error code for an internal error, as opposed to an error of the caller."""
+"""XLA's error code for an internal error, which the caller did not cause."""
 
 _KEPT: dict[int, Any] = {}
 """Address, machine code and owner (kernel or function) of each handler, by the owner's `id`. All
@@ -157,7 +157,7 @@ def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
         for k, variable in enumerate(variables):
             data, rows, columns = _buffer(w, where, k)
             size = w.emit(f"mul i64 {w.emit(f'mul i64 {rows}, {columns}')}, {each}")
-            w.raw(f"  ; room {data} {size}")  # annotation for `llvm.checked`
+            w.raw(f"  ; room {data} {size}")  # size, for `llvm.checked`
             places.append((f"ptr {data}", f"i64 {_step(w, rows, each * variable.size)}"))
         tables += filled_tables(w, places)
     small = workspace <= SMALL_WORKSPACE

@@ -55,7 +55,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare the results of all methods of each function with those of its first method.
+    """Compare the results of all methods of a function with those of its first method.
 
     The robot has damping, and an external wrench acts on it.
     """
@@ -102,7 +102,8 @@ def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndar
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
     """Convert accelerations to generalized forces M qdd.
 
-    Entries of `found` for the joints in `known` are already forces and remain unchanged.
+    Entries of `found` for the joints in `known` are already generalized forces and remain
+    unchanged.
     """
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))

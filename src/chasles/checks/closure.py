@@ -98,7 +98,10 @@ def _near(margin: float, usual: float) -> Loss:
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """Return [(name,)] for the first joint whose DoFs are all independent, or [] if none exists."""
+    """Return a test value of the option `known`: the first joint with independent DoFs only.
+
+    The result is [(name,)], or [] if there is no such joint.
+    """
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}
@@ -142,7 +145,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
     """Check actuator forces for a robot with actuators at all DoFs.
 
-    The forces must do the same work as the joint torques, and have minimal norm.
+    The forces must do the same work as the joint torques, and have minimum norm.
     """
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
@@ -223,7 +226,10 @@ K M^-1 K', where K is the loop matrix and M the mass matrix."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Return the smallest pivot of K M^-1 K' relative to its diagonal entry, or 0 if singular."""
+    """Return the smallest ratio of a pivot of K M^-1 K' to the diagonal entry, or 0 if singular.
+
+    K is the loop matrix, and M the mass matrix.
+    """
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2

@@ -82,7 +82,7 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
 
 
 INVERTING = ("forward_dynamics", "hybrid_dynamics")
-"""Functions that return accelerations qdd, which are compared as generalized forces M qdd."""
+"""Functions whose accelerations qdd are compared as generalized forces M qdd."""
 
 
 # Units -----------------------------------------------------------------------------------------

@@ -273,7 +273,7 @@ def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
-    """Check factors of the mass matrix M, and the inverse operational inertia J M^-1 J'."""
+    """Check factors of the mass matrix M, and the inverse operational-space inertia J M^-1 J'."""
     M, inertia, lost = trial.M, trial.units.inertia, trial.inverting
     if trial.has("ltdl_factors"):
         L, D = trial.run("ltdl_factors", trial.q)

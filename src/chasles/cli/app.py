@@ -18,7 +18,7 @@ from chasles.version import VERSION
 
 
 class _Bare:
-    """Mixin that removes <bool> after flags in the help, which some Typer releases print."""
+    """Mixin that removes the <bool> that some Typer releases print after flags in the help."""
 
     def get_params(self, ctx: Any) -> Any:
         parameters = super().get_params(ctx)  # type: ignore[misc]

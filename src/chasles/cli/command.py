@@ -219,7 +219,7 @@ class Terminal(Console):
 def guarded(
     debug: bool = False, as_json: bool = False, options: Sequence[str] = ()
 ) -> Iterator[None]:
-    """Report an error in one line on stderr and exit. With --json, also print its fields.
+    """Report an error in one line on stderr and exit; with --json, also print its fields.
 
     `options` are the names of the command's options, which replace Python argument names in
     remedies.

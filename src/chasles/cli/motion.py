@@ -324,7 +324,7 @@ class _Loads:
         ahead = list(itertools.islice(rows, 2))
         if task.forces is not None and not ahead:
             problem = "the file contains no forces"
-            raise InputError("E-CLI-024", problem, "give six numbers per row", file=task.forces)
+            raise InputError("E-CLI-024", problem, "give six values per row", file=task.forces)
         self.count = len(ahead)
         self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 

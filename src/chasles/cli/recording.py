@@ -172,10 +172,9 @@ class Recording:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
             arrays["tau"] = self.scene.torques(arrays)
             if "contact_forces" in arrays:
-                points = self.scene.points(arrays["q"])
+                points = self.scene.points(arrays["q"], arrays["contact_forces"].shape[1])
                 if points is not None:
-                    arrays["contact_points"] = np.full_like(arrays["contact_forces"], np.nan)
-                    arrays["contact_points"][:, : points.shape[1]] = points
+                    arrays["contact_points"] = points
             arrays["kinetic"] = robot.kinetic_energy(arrays["q"], arrays["qd"])
             arrays["potential"] = robot.potential_energy(arrays["q"])
             facts = {

@@ -15,11 +15,11 @@ Only the keys `format = "scenario"` and `robot` are required. Units are SI units
   coordinates of closed loops are computed from the independent coordinates. A floating base without
   a given position is raised if it would penetrate a plane of `ground` or [[contact]].
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), stiffness, damping
-  (one number, or one per degree of freedom), target (like q; by default the initial position) or
-  follow (the file of a reference motion), feedforward. The law "actuators" takes ctrl (constant
+  (a scalar, or one value per degree of freedom), target (like q; by default the initial position)
+  or follow (the file of a reference motion), feedforward. The law "actuators" takes ctrl (constant
   controls) and act (initial activations), each as a list of all values or as {actuator = number}.
-- [disturbance]: effort (standard deviation of random joint torques, in N m or N: one number, or one
-  per degree of freedom), hold (duration of each torque, in s), seed.
+- [disturbance]: effort (standard deviation of random joint torques, in N m or N: a scalar, or one
+  value per degree of freedom), hold (duration of each torque, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the parameters of the shape; law,
   {kind = ...} with the parameters of the law. `KINDS` lists all kinds.
 """
@@ -165,7 +165,7 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
-    # Errors in a table that only flags define name the flag instead of the file.
+    # If a table is defined by flags alone, its errors name the flag instead of the file.
     used |= {(n,) for n in TABLES if n in given and not tables.get(n)}
 
     def placed(error: ModelError, *path: str | int) -> Any:

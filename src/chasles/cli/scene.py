@@ -86,9 +86,10 @@ class Scene:
         usual = TIME_STEPPING if "ground" in top or self.contacts == "file" else ""
         return bool(top.get("integrator", usual) == TIME_STEPPING)
 
-    def points(self, q: np.ndarray) -> np.ndarray | None:
-        """Return contact points (n, points, 3) in the world frame for configurations q (n, nq)."""
-        return contact_points(self.robot.model, self._pairs, q, stepped=self.stepped)
+    def points(self, q: np.ndarray, count: int) -> np.ndarray | None:
+        """Return contact points (n, count, 3) in the world frame for configurations q (n, nq)."""
+        pairs, stepped = self._pairs, self.stepped
+        return contact_points(self.robot.model, pairs, q, count=count, stepped=stepped)
 
     def sunken(self) -> dict[str, float]:
         """Return the initial penetration depths (m) of parts of the robot that are in the ground.
@@ -122,7 +123,7 @@ class Scene:
 def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
     """Load a scenario's robot.
 
-    `trust` allows a .xacro file to run Python. The scenario itself cannot allow this.
+    `trust` allows a .xacro file to run Python; a scenario cannot grant this permission.
     """
     top = scenario.top
     how = Loading(**{key: top[key] for key in LOADING if key in top}, trust=trust)
@@ -217,9 +218,9 @@ def _sunken(robot: Robot, pairs: Sequence[Pair], q: np.ndarray) -> dict[str, flo
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return the array for a scenario value: a list of all numbers, or numbers by name.
+    """Return the array for a scenario value: a list of all values, or values by name.
 
-    Numbers that are not given by name are taken from `default`.
+    Values that are not given by name are taken from `default`.
     """
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
@@ -233,8 +234,8 @@ def _coordinates(
                     raise InputError("E-SCENARIO-009", problem)
             return from_names(given, where, default)
     if len(given) != len(default):
-        problem = f"{key} must have {len(default)} numbers, not {len(given)}"
-        remedy = "give one number per coordinate or actuator, or give numbers by name"
+        problem = f"{key} must have {len(default)} entries, not {len(given)}"
+        remedy = "give one value per coordinate or actuator, or give values by name"
         raise scenario.error("E-SCENARIO-010", problem, remedy, table, key)
     return np.array(given)
 
@@ -338,8 +339,8 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
     """Broadcast a scenario value to one value per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
-        problem = f"{key} has {given.size} numbers, not 1 or {robot.nv}"
-        remedy = f"give one number, or one for each of the {robot.nv} degrees of freedom"
+        problem = f"{key} has {given.size} entries, not 1 or {robot.nv}"
+        remedy = f"give one value, or one for each of the {robot.nv} degrees of freedom"
         raise scenario.error("E-SCENARIO-012", problem, remedy, table, key)
     return np.array(np.broadcast_to(given, (robot.nv,)))
 

@@ -269,7 +269,7 @@ def coordinates(flag: str, given: Sequence[str] | None) -> Any:
         if not equals:
             problem = f"{text!r} does not name a joint"
             raise ModelError(
-                "E-CLI-013", problem, "give JOINT=NUMBERS, or one number per coordinate", part=flag
+                "E-CLI-013", problem, "give JOINT=NUMBERS, or one value per coordinate", part=flag
             )
         found[joint] = gains(flag, values)
     return found

@@ -31,7 +31,7 @@ def operational_dynamics(
     """Return the operational-space inertia and bias of a task.
 
     The inertia Lambda and the bias satisfy f = Lambda xdd + bias with joint torques tau = J' f,
-    where xdd is the derivative of the task velocity.
+    where J is the task Jacobian and xdd is the derivative of the task velocity.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def operational_torques(
     Returns
     -------
     D : ndarray, shape (..., nv, nv)
-        M J^-1; J must be square and nonsingular.
+        M J^-1, where M is the mass matrix. The task Jacobian J must be square and nonsingular.
     C : ndarray, shape (..., nv)
         Coriolis and centrifugal forces minus D Jdot qd.
     G : ndarray, shape (..., nv)

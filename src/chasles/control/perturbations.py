@@ -84,7 +84,8 @@ def joint_perturbations(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the changes in the joint motion that produce small changes in a task's motion.
 
-    This is the inverse of `task_perturbations`. J must be square and nonsingular.
+    This is the inverse of `task_perturbations`. The task Jacobian must be square and
+    nonsingular.
 
     Parameters
     ----------
@@ -153,8 +154,8 @@ def operational_sensitivities(
     Raises
     ------
     InputError
-        If J is singular or not square, if the task is a twist, or if the robot has loops, or free
-        or spherical joints; use `Robot.linearize` in these cases.
+        If the task Jacobian is singular or not square, if the task is a twist, or if the robot has
+        loops, or free or spherical joints; use `Robot.linearize` in these cases.
 
     Notes
     -----

@@ -33,9 +33,10 @@ def resolved_rate(
     dt
         Time step (s), during which positions must not pass their limits.
     acceleration
-        Maximum joint acceleration (rad/s2 or m/s2): one number, or one per degree of freedom (nv,).
+        Maximum joint acceleration (rad/s2 or m/s2): a scalar, or an array (nv,) with one value per
+        degree of freedom.
     weights
-        Weights of the squared errors: one number, or one for each row of the tasks. A row with
+        Weights of the squared errors: a scalar, or one value for each row of the tasks. A row with
         weight 0 is ignored.
     damping, singular
         Damping near singularities. The damping term is 1e-10, plus damping^2 (1 - (s /

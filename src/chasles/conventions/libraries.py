@@ -64,7 +64,7 @@ class _Turn(NamedTuple):
         return stacked([[c, -s], [s, c]])
 
     def drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return w x v, the acceleration term due to the rotation of the body axes."""
+        """Return the acceleration term w x v due to the rotation of the body axes."""
         w, v = qd[..., self.spin], qd[..., self.here]
         if w.shape[-1] == 3:
             return np.cross(w, v)
@@ -81,8 +81,8 @@ class Convention:
     Arrays may have leading batch dimensions. Both models must describe the same mechanism with the
     same link frames.
 
-    The library's velocities are T qd, where T is an orthogonal matrix. Forces convert as T tau,
-    Jacobians as J T', and mass matrices as T M T'.
+    The library's velocities are T qd, where T is an orthogonal matrix. Generalized forces convert
+    as T tau, Jacobians as J T', and mass matrices as T M T'.
     """
 
     library: str
@@ -452,19 +452,16 @@ class Convention:
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T x for vectors x along the last axis.
-
-        The matrix T maps qd to the library's velocities.
-        """
+        """Multiply vectors along the last axis by T, which maps qd to the library's velocities."""
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T' x for vectors x along the last axis.
+        """Multiply vectors along the last axis by T'.
 
-        The matrix T maps qd to the library's velocities, and T' is the transpose of T.
+        T' is the transpose of the matrix T, which maps qd to the library's velocities.
         """
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
@@ -671,7 +668,9 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
     if any(wrong.values()):
         text = "; ".join(f"{k}: {', '.join(map(repr, v))}" for k, v in wrong.items() if v)
         followers = set(unknown) & set(robot.moving_joints)
-        hint = "load with mimic=False to make mimic joints independent" if followers else ""
+        hint = (
+            "load the robot with mimic=False to make mimic joints independent" if followers else ""
+        )
         part = f"{library}: joints of robot {robot.name!r}"
         raise ModelError("E-CONVENTION-005", text, hint, part=part)
     return tuple(names)

@@ -179,7 +179,7 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
     position : array_like, shape (..., 3)
         Positions (m).
     quaternion : array_like, shape (..., 4)
-        Quaternions of any nonzero length, scalar last.
+        Quaternions of any nonzero norm, scalar last.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
 
 
 def unit(what: str, quaternion: np.ndarray) -> np.ndarray:
-    """Normalize quaternions of any nonzero length."""
+    """Normalize quaternions of any nonzero norm."""
     size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
     if not np.all(size):
         raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")

@@ -100,7 +100,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # any link: clearance concerns all links
+    frame = robot.model.source.links[0].name  # any link: the target applies to all
     before = given.get(frame)
     if before is None:
         others = []
@@ -119,7 +119,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
         problem = (
-            "`avoid` supports only spheres, capsules and planes; boxes only in pairs with spheres"
+            "`avoid` supports only spheres, capsules and planes, and boxes in pairs with spheres"
         )
         remedy = "pass spheres, for example shapes=robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)

@@ -56,7 +56,8 @@ def _adjacent(model: Model) -> set[frozenset[int]]:
     """Return pairs of bodies that are connected by a tree joint or loop joint.
 
     Massless links that only connect consecutive joints are skipped. A floating joint does not
-    connect a body to the world. In models with MuJoCo's bit masks, no tree joint does.
+    connect a body to the world. In models with MuJoCo's bit masks, tree joints do not
+    connect bodies to the world either.
     """
     mujoco = any(shape.bits is not None for shape in model.source.shapes)
     found = set()

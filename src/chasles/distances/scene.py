@@ -287,8 +287,8 @@ class Scene:
         q : ndarray, shape (..., nq)
             Configurations. For a CuPy array, the computation runs on its GPU.
         threads : int or None
-            Number of threads; None uses all cores for large batches. For the Coal library, this is
-            the number of processes, and None uses a single process.
+            Number of threads; None uses all cores for large batches. For the Coal library,
+            `threads` is the number of processes, and None uses a single process.
         points : bool
             If True, also compute the nearest points and normals.
 
@@ -386,7 +386,7 @@ class Scene:
         places: np.ndarray,
         ways: np.ndarray,
     ) -> None:
-        """Compute distances with Coal; for each pair, keep the smaller of old and new distance."""
+        """Compute distances with Coal; for each pair, keep the new distance if it is smaller."""
         n = len(self.pairs)
         used = dict.fromkeys(k for cast in self._cast for k in (cast.first, cast.second))
         poses = {k: self._pose(self.elements[k], q) for k in used}

@@ -18,7 +18,7 @@ The packages `mathematics`, `model` and `algorithms` of chasles work with both t
 """
 
 Rule = Callable[..., "Number | None"]
-"""Simplification rule: takes an arena and arguments, and returns a simpler expression or None."""
+"""Simplification rule: a function that returns a simpler expression, or None if it finds none."""
 
 
 @contextmanager

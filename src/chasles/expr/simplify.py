@@ -32,7 +32,7 @@ def _constant_in(op: str, x: Number) -> tuple[float, Number] | None:
 
 
 def _scaled(x: Number) -> tuple[float, Number]:
-    """Return (c, y) with x = c*y and a constant c."""
+    """Return a constant factor c and the remaining factor y of x = c*y."""
     return _constant_in("mul", x) or (1.0, x)
 
 

@@ -91,7 +91,7 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
     """Return the forces (N) and couples (N m) on the gripper in a data file as an array (n, 6).
 
     Each row contains a force and a couple about the gripper's origin, expressed in the gripper
-    frame. The program of Legnani et al. also interprets them in this frame. A file has either one
+    frame. The program of Legnani et al. also uses this frame. A file has either one
     row for the whole motion or one row per sample.
     """
     source = _Source(os.fsdecode(path), snap=False)
@@ -275,7 +275,10 @@ def _serial(description: Description) -> tuple[JointData, ...]:
 
 
 def _between(joint: JointData) -> tuple[float, float, float, float, float]:
-    """Return a, b, alpha, theta, s of a joint pose T(a, b, 0) Rx(alpha) Rz(theta) Tz(s)."""
+    """Return the Denavit-Hartenberg parameters a, b, alpha, theta, s of a joint pose.
+
+    The pose is T(a, b, 0) Rx(alpha) Rz(theta) Tz(s).
+    """
     a, alpha, theta, d, tilt, across = factors(matrix(joint.pose))
     cos = math.cos(alpha)
     b = 0.0
@@ -289,7 +292,10 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
 
 
 def _far_end(description: Description, link: str, gripper: str) -> tuple[float, float, float]:
-    """Return a, b and alpha of the gripper pose T(a, b, 0) Rx(alpha) relative to the last link."""
+    """Return the parameters a, b, alpha of the gripper pose T(a, b, 0) Rx(alpha).
+
+    The pose is relative to the last link.
+    """
     if not gripper:
         return 0.0, 0.0, 0.0
     for frame in description.frames:

@@ -103,7 +103,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return a coupling as a [[gear]] table, or {} if not linear with a first coefficient of 1."""
+    """Return a [[gear]] table for a linear coupling with first coefficient 1; {} for others."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}

@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""Note about a tendon with armature that spans several branches of the kinematic tree."""
+"""Note about a tendon that has armature and spans several branches of the kinematic tree."""
 
 _KINDS = {
     "joint": "joint",

@@ -15,7 +15,7 @@ from chasles.model.sensors import NoiseData, SensorData, Surface
 from chasles.model.shapes import SHAPE_TRAITS
 
 _TAGS = {"jointactfrc": "jointactuatorfrc", "tendonactfrc": "tendonactuatorfrc"}
-"""XML element names, keyed by MuJoCo sensor type, for types with a different element name."""
+"""XML element name of each MuJoCo sensor type whose name differs from its element name."""
 
 Bodies = Mapping[str | None, etree._Element]
 

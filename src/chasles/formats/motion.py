@@ -38,7 +38,7 @@ ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 QUANTITIES = ("q", "qd", "qdd")
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
-"""Pattern for columns that `chasles simulate` writes, but that are ignored when a file is read."""
+"""Pattern for columns written by `chasles simulate` that are ignored when a file is read."""
 
 MOTION_FILE = "motion.npz"
 """Name of the motion file in a simulation folder."""
@@ -254,7 +254,7 @@ def write(
 
 
 def numbered(name: str, count: int) -> list[str]:
-    """Return [name] if count is 1, and [name0, name1, ...] otherwise."""
+    """Return the column names of a quantity: [name] if count is 1, else [name0, name1, ...]."""
     return [name] if count == 1 else [f"{name}{k}" for k in range(count)]
 
 
@@ -398,8 +398,8 @@ def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
 def _numbers(line: Line, words: Sequence[str], names: Sequence[str]) -> list[float]:
     """Convert the words in a line to finite numbers, one for each name."""
     if len(words) != len(names):
-        problem = f"the row has {len(words)} numbers instead of {len(names)}: {some(names, 12)}"
-        raise line.error("E-FILE-025", problem, "add or remove numbers")
+        problem = f"the row has {len(words)} values instead of {len(names)}: {some(names, 12)}"
+        raise line.error("E-FILE-025", problem, "add or remove values")
     try:
         numbers = list(map(float, words))
     except ValueError:

@@ -23,10 +23,10 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""`PATIENCE` is the ratio of the elapsed-time limit to the processor-time limit.
+"""Ratio of the elapsed-time limit to the processor-time limit, and number of waiting periods.
 
-On a busy machine, the elapsed time is much longer than the processor time. `TURNS` is the number of
-waiting periods into which `run` divides its timeout.
+On a busy machine, the elapsed time is much longer than the processor time; `PATIENCE` allows for
+this. `run` divides its timeout into `TURNS` waiting periods.
 """
 
 

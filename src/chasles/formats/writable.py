@@ -57,7 +57,7 @@ def _check_shape(shape: ShapeData) -> None:
     part = f"link {shape.link!r}: its {shape.kind}"
     if not all(map(math.isfinite, shape.size)) or (shape.kind != "mesh" and min(shape.size) <= 0.0):
         problem = f"{part} has the invalid size {tuple(shape.size)}"
-        raise ModelError("E-FILE-043", problem, "give positive numbers")
+        raise ModelError("E-FILE-043", problem, "give positive dimensions")
     if shape.color is not None and not all(0.0 <= x <= 1.0 for x in shape.color):
         problem = f"{part} has the invalid color {tuple(shape.color)}"
         raise ModelError("E-FILE-044", problem, "give color components from 0 to 1")

@@ -42,10 +42,10 @@ class Unsuited(Exception):
 
 
 class Affine(NamedTuple):
-    """Affine function of a joint position: k0 + k1 c + k2 s (revolute) or k0 + k1 t (prismatic).
+    """Function of a joint position: k0 + k1 c + k2 s (revolute) or k0 + k1 t (prismatic).
 
-    c and s are the cosine and sine of the joint angle. The coefficients are all scalars or all
-    vectors.
+    c and s are the cosine and sine of the joint angle, and t is the displacement of a prismatic
+    joint. The coefficients are all scalars or all vectors.
     """
 
     k: tuple[Number, ...]
@@ -102,7 +102,7 @@ def moved(joint: Joint, x: Vector) -> Affine:
 
 
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
-    """Return e . (R v) as a function of the joint position, where R is the rotation by the joint.
+    """Return e . (R v) as a function of the joint position, where R is the joint's rotation.
 
     If `back` is True, R is the inverse of this rotation.
     """

@@ -498,8 +498,8 @@ class AtTime:
 class _Found:
     """Object that makes the fast entry (a C callable) of a compiled function picklable.
 
-    Pickle stores the fast entry as this object and the name of one of its attributes. The name is
-    arbitrary, because every attribute of this object is the fast entry.
+    Pickle stores the fast entry as this object and the name of an attribute. `__getattr__` returns
+    the fast entry for any name that does not begin with two underscores.
     """
 
     compiled: Compiled

@@ -290,7 +290,10 @@ def _check_closed_by_steps(model: Model) -> None:
 
 
 def spaces(function: str, order: int = 1) -> Signature:
-    """Return a function's inputs, outputs and options. `order`: number of time derivatives of q."""
+    """Return the inputs, outputs and options of a function.
+
+    `order` is the number of time derivatives of q that the function takes.
+    """
     return signature(METHODS[function][0].algorithm, order)
 
 

@@ -52,10 +52,10 @@ loop) is at most `ROUGH`. `ROUGH_LEAST` is the additive damping constant in floa
 """
 
 NOTHING = 1e-26
-"""Constant added to the squared error of changeable errors if other errors are constant.
+"""Constant added to the squared norm of the changeable errors if other errors are constant.
 
-Constant errors cannot be changed by any joint (see `_costs`). When only these errors remain, the
-sum stops decreasing, and the search ends.
+No joint can change a constant error (see `_costs`). When only constant errors remain, the sum stops
+decreasing, and the search ends.
 """
 
 REACH = 1.0

@@ -62,7 +62,7 @@ def _compiled(task: Task) -> Kernel:
 
 
 def _traced(task: Task) -> Program:
-    """Trace the negative error Jacobian, d(errors)/d(goals), and dq/dv (v: tangent-space step)."""
+    """Trace -d(errors)/dv, d(errors)/d(goals) and dq/dv, where v is a tangent-space step."""
     model = task.model
     q, goals = Variable("q", (model.nq,)), Variable("goals", (task.numbers,))
     v = Variable("v", (model.nv,))

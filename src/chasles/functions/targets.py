@@ -161,10 +161,10 @@ class Target:
         fine = bool(((value >= 0.0) & (value < np.inf)).all())
         if not fine or value.shape not in ((), (1,), (2,), (count,)):
             problem = (
-                f"{name} of a target must be 1, 2 or {count} finite non-negative numbers, "
+                f"{name} of a target must be 1, 2 or {count} finite non-negative values, "
                 f"not {given}"
             )
-            remedy = "pass one number, two (angles, lengths), or one per component of the error"
+            remedy = "pass one value, two values (angles, lengths), or one value per error"
             raise InputError("E-CALL-373", problem, remedy, part=PART)
         if value.shape != (count,):
             value = np.repeat(np.broadcast_to(value, 2), (self.angles, self.lengths))

@@ -501,7 +501,7 @@ def axis_of_screw(L: Screw) -> ScrewAxis:
 
 
 def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
-    """Return the instantaneous screw axis L of a body and the rate, with W = L rate.
+    """Return the instantaneous screw axis L and the rate of a body with velocity W = L rate.
 
     See Legnani et al. 1996, part I, section 5.
 

@@ -144,10 +144,9 @@ class Bounds:
     def margins(self, at: States) -> dict[str, float]:
         """Return the smallest margin to each limit over N states, negative for a violated limit.
 
-        Margins are relative to the limit, or to half the position range. Clearance and workspace
-        margins are in m.
-        If enclosing shapes are closer than the clearance, the distances between the collision
-        shapes in the model file are used instead.
+        Margins are relative to the limit or, for positions, to half the range. Clearance and
+        workspace margins are in m. If the enclosing shapes are closer than the clearance, the
+        distances between the collision shapes in the model file are used instead.
         """
         q, qd, qdd = at
         shares = (
@@ -192,7 +191,7 @@ def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
             problem = (
                 f"the workspace of {frame!r} must be given by the lower and upper corners of a box"
             )
-            remedy = "pass ((x, y, z), (x, y, z)), with smaller numbers in the first corner"
+            remedy = "pass ((x, y, z), (x, y, z)), with the smaller coordinates in the first corner"
             raise InputError("E-IDENT-022", problem, remedy, part="excite")
         found[frame] = corners
     return found

@@ -116,7 +116,8 @@ def calibrate(
     Returns
     -------
     Calibrated
-        `robot`, `base`, `tool`, corrections with standard deviations, and errors before and after.
+        Corrected robot, base and tool poses, corrections with their standard deviations, and rms
+        errors before and after calibration.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
 def unknown_bodies(
     robot: Robot, payload: str | None, symmetry: Mapping[str, str] | None
 ) -> tuple[Robot, tuple[Body, ...] | None]:
-    """Return the robot and the bodies with unknown parameters, or None for all bodies.
+    """Return the robot, and the bodies whose parameters are unknown (None: all bodies).
 
     With a payload, only the payload has unknown parameters. With symmetry, a pair of links counts
     as one body, and the second link of each pair in the returned robot has the parameters of the

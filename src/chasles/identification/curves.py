@@ -31,7 +31,7 @@ class FourierSeries:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Basis (2 * harmonics, P - 1) of the coefficients of motions with initial qd = qdd = 0.
+        """Basis (2 * harmonics, P - 1) for coefficients of motions that start with qd = qdd = 0.
 
         Each column contains the sine coefficients, then the cosine coefficients. Both coefficients
         of harmonic k are scaled by 1/k, so that all harmonics contribute similar velocities.

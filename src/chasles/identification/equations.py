@@ -96,7 +96,7 @@ class Equations:
     def rows(
         self, given: dict[str, list[Scalar]], arena: Arena
     ) -> Iterator[tuple[list[int], list[Number]]]:
-        """Yield, for each row j of the regression, parameter indices and symbols [W_j, e_j]."""
+        """Yield the base-parameter indices and the symbols [W_j, e_j] of each row j."""
         model = self.model.bare.model
 
         keys = self.model.wrenches

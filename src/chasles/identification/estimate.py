@@ -193,7 +193,7 @@ def identify(
     Returns
     -------
     Identified
-        `robot`, `base`, `covariance`, `report()` and more.
+        Robot with the identified parameters, base parameters and their covariance, and a report.
 
     Raises
     ------

@@ -153,7 +153,7 @@ def excite(
     Returns
     -------
     Excitation
-        `move`, `condition`, `margins`.
+        Motion, condition number of the base regressor, and margins to the limits.
 
     Raises
     ------
@@ -422,6 +422,8 @@ class Search:
             f"{name} by {-100.0 * left:.2g} %" if name in SHARES else f"{name} by {-left:.2g} m"
             for name, left in broken.items()
         )
-        problem = f"no motion was found within the limits; the best motion violates {violated}"
+        problem = (
+            f"no motion was found within the limits; violations by the best motion: {violated}"
+        )
         remedy = "use a longer duration, wider limits, or more steps"
         raise InputError("E-IDENT-014", problem, remedy, part="excite")

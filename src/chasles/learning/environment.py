@@ -169,7 +169,7 @@ class RobotVectorEnv(VectorEnv):
         Raises
         ------
         InputError
-            If no episode has begun, or the actions are not finite numbers of the right shape.
+            If no episode has begun, or if the actions are not finite or have the wrong shape.
         """
         state = self.state
         if state is None:
@@ -178,7 +178,7 @@ class RobotVectorEnv(VectorEnv):
             )
         given = some_numbers("actions", actions, "step")
         if given.shape != state.action.shape or not np.all(np.isfinite(given)):
-            problem = f"`actions` must be finite numbers of shape {state.action.shape}"
+            problem = f"`actions` must be finite, with shape {state.action.shape}"
             raise InputError("E-LEARN-005", problem, part="step")
         state.previous, state.action = state.action, np.clip(given, -1.0, 1.0)
         run = self.robot.simulate(

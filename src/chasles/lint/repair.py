@@ -77,7 +77,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Yield edits that set a link's moments of inertia, or None for a moment not in the file."""
+    """Yield edits that set a link's moments of inertia; yield None if the file omits a moment."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")

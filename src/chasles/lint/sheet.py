@@ -300,7 +300,7 @@ class Sheet:
 
     @cached_property
     def moved(self) -> dict[str, Joint]:
-        """Moving joints by child link."""
+        """Moving joints, keyed by child link."""
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:

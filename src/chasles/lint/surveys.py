@@ -72,7 +72,8 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
     def joint(whole: Joint) -> Joint:
         """Add data from the file to a loaded joint.
 
-        The data are the location of the limits in the file, and limits with lower > upper.
+        The data are the location of the limits in the file. If the loaded joint has no limits, but
+        the file has limits with lower > upper, the type and limits in the file are also added.
         """
         raw = joints.get(whole.where)
         if raw is None:

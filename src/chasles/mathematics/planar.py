@@ -200,9 +200,9 @@ class PlanarArticulatedInertia(Additive):
         return PlanarForce(*(self.matrix() @ a.vector()))
 
     def without(self, s: PlanarMotion) -> "PlanarArticulatedInertia":
-        """Return I - U D^-1 U': the articulated inertia seen through a free joint with axis s.
+        """Return I - U D^-1 U', the articulated-body inertia propagated across a joint.
 
-        U = I s, and D = s'U.
+        I is this inertia, U = I s, and D = s'U, where s is the axis of the joint.
         """
         U = self @ s
         k = 1.0 / s.dot(U)

@@ -1,8 +1,8 @@
 """Solve equations in the cosine and sine of an angle, for closed-form inverse kinematics.
 
 The solutions are intersections of a line or a conic with the unit circle. The functions have no
-conditional branches, so that they can be traced. Each function returns all roots, with a flag for
-each root that is 1 if the root is real.
+conditional branches, so that they can be traced. Each function returns all roots, each with a flag:
+1 for a real root, and 0 otherwise.
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,19 @@ from chasles.expr import (
 )
 
 SLACK = 1e-5
-"""Relative tolerance for discriminants. A slightly negative discriminant is treated as zero;
-callers must check the resulting double root."""
+"""Relative tolerance for discriminants.
+
+A slightly negative discriminant is treated as zero; callers must check the resulting double root.
+"""
 
 TINY = 1e-24
-"""Squared coefficients below this value are treated as zero; others are typically about 1."""
+"""Threshold below which squared coefficients (typically about 1) are treated as zero."""
 
 NEWTON = 20
-"""Number of Newton steps for the root of a cubic. Convergence is monotonic, and quadratic for a
-simple root."""
+"""Number of Newton steps for the root of a cubic.
+
+Convergence is monotonic, and quadratic for a simple root.
+"""
 
 
 Line = tuple[Number, Number, Number]
@@ -63,7 +67,7 @@ def line(a: Number, b: Number, k: Number) -> list[Angle]:
 
 
 def between(x: Number, y: Number) -> Angle:
-    """Return the angle of the point (x, y), or 0 if both coordinates are zero."""
+    """Return the polar angle of the point (x, y), or 0 if both coordinates are zero."""
     square = x * x + y * y
     whole = less(TINY, square)
     unit = 1.0 / sqrt(select(whole, square, 1.0))

@@ -24,7 +24,7 @@ The fine grid is used only if the coarse grid yields no solution.
 """
 
 AT_ONCE = 1 << 12
-"""Batch size: number of pairs of a pose and a position of the redundant joint."""
+"""Number of pairs (pose, position of the redundant joint) in one batch."""
 
 
 @dataclass(frozen=True, eq=False)

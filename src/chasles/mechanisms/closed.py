@@ -80,7 +80,7 @@ class Closed(Constrained):
         method: str = "fastest",
         **options: Any,
     ) -> Run:
-        """Return an inverse-dynamics function with nonzero forces only at actuated coordinates."""
+        """Return an inverse-dynamics function with zero torques at unactuated coordinates."""
         self._refuse_method("inverse_dynamics(actuated=)", method)
         loops, name = self.loops, "inverse_dynamics"
         given = loops.indices(loops.freedoms if actuated is None else actuated, "to actuate")
@@ -189,7 +189,7 @@ class Closed(Constrained):
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """Return a function for the state matrices A and B of the linearized closed-loop system."""
+        """Return a function for the state-space matrices A and B of the linearized mechanism."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"nonholonomic constraints are not supported: {rolls}"

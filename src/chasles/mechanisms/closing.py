@@ -64,7 +64,7 @@ class Loops(Freedoms):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes on redundant loop equations that were dropped but do not hold exactly."""
-        with suppress(reports.ImpossiblePosition):  # the first use of a configuration raises it
+        with suppress(reports.ImpossiblePosition):  # raised when a configuration is first used
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
 

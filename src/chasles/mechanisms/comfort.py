@@ -22,7 +22,7 @@ SOFTEST = 1e-4
 """Minimum weight of a coordinate in the comfort cost, relative to the largest weight."""
 
 LONGEST = 200.0
-"""Maximum number of steps toward a preferred configuration (the targets remain reached)."""
+"""Maximum number of steps toward a preferred configuration while meeting the targets."""
 
 
 @dataclass(frozen=True, eq=False)

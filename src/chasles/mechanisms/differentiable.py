@@ -32,7 +32,7 @@ from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds
 
 ORTHOGONAL = 1e-5
-"""Tolerance for the entries of R R' - 1 of a rotation matrix R."""
+"""Tolerance for the entries of R R' - 1, where R is a rotation matrix."""
 
 
 def array_library(targets: Any) -> Library | None:
@@ -93,7 +93,7 @@ def differentiable(
         movable[mechanism.velocity_slice(name)] = 0.0
 
     def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
-        """Return the solution for target parameters `numbers` as arrays, with derivatives of q."""
+        """Return the fields of the solution and the derivatives of q for the target parameters."""
         lead = numbers.shape[:-1]
         flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
         flat, good = _usable(task, flat)
@@ -153,7 +153,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Return a copy of `postures` in which the arrays `given` replace entries other than None."""
+    """Return `postures` with all entries other than None replaced by the arrays `given`."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 
@@ -211,9 +211,9 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(arrays: Any, target: Target) -> Any:
-    """Return the numbers (..., size) that define a target, as a PyTorch or JAX array.
+    """Return the parameters (..., size) that define a target, as a PyTorch or JAX array.
 
-    The numbers are the same as in `Target.numbers`. `arrays` is an `Arrays` object of a module in
+    The parameters are those in `Target.numbers`. `arrays` is an `Arrays` object of a module in
     `functions.libraries`.
     """
     match target:

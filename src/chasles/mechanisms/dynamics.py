@@ -109,7 +109,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """Function for a robot with closed loops, with fixed options and arrays as arguments."""
+    """Closed-loop function with preset options, called with arrays."""
 
     name: str
     run: Run

@@ -34,8 +34,10 @@ from chasles.model.given import some_names, some_numbers
 from chasles.model.spaces import freedom_units, loop_size
 
 SAMPLES = 16
-"""Number of random configurations at which the derivatives of a coupling are evaluated to scale its
-equations."""
+"""Number of random configurations at which the derivatives of a coupling are evaluated.
+
+The largest derivative determines the scale of each coupling equation.
+"""
 
 
 class Equations:
@@ -70,7 +72,7 @@ class Equations:
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """For each velocity coordinate, the index of the body whose joint it belongs to."""
+        """Index of the body that each velocity coordinate's joint moves."""
         return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
 
     @cached_property
@@ -216,9 +218,9 @@ class Freedoms(Equations):
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """For each velocity coordinate, the index in q of the coordinate whose rate it is.
+        """Index in q of each velocity coordinate's position coordinate, or None.
 
-        The index is None for joints such as ball joints, whose velocities are not derivatives of q.
+        The value is None for joints such as ball joints, whose velocities are not derivatives of q.
         """
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():

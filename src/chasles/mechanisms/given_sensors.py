@@ -146,7 +146,9 @@ def _with_numbers(surface: Any, part: str) -> Surface:
         raise InputError("E-SENSE-030", problem, part=part)
     rows = [_row("triangle", each, part) for each in _several(surface.triangles, part)]
     if any(len(row) != 9 for row in rows) or bool(rows) != (surface.kind == "mesh"):
-        problem = "a mesh needs triangles (nine numbers each), and other shapes must have none"
+        problem = (
+            "a mesh needs triangles (nine coordinates each); other shapes must not have triangles"
+        )
         raise InputError("E-SENSE-031", problem, part=part)
     return surface._replace(size=tuple(size), triangles=tuple(rows))
 

@@ -269,11 +269,12 @@ class _Solver:
         most: int | None = None,
         weights: np.ndarray | None = None,
     ) -> Rows:
-        """Return each problem's configuration, solver state, and (number of steps, try index).
+        """Return each problem's configuration, solver state, and (number of steps, attempt index).
 
         If `most` is None, the solver may try all starting configurations. If `most` is 0, the only
-        try starts from the guess. If `most` is 1 and that try fails, a second try continues until
-        the error no longer decreases. `weights` replaces the weights of the targets.
+        attempt starts from the guess. If `most` is 1 and that attempt fails, a second attempt
+        continues until the error no longer decreases. `weights` replaces the weights of the
+        targets.
         """
         if most is None and self.held and guess is not None and len(guess) > 1:
             return self._by_group(goals, guess, weights)
@@ -288,7 +289,7 @@ class _Solver:
     ) -> Rows:
         """Return the results of `_found` for problems with equal positions of the fixed joints.
 
-        After the first try, these positions are taken from the first problem's guess.
+        After the first attempt, these positions are taken from the first problem's guess.
         """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -347,7 +348,7 @@ class _Solver:
         return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
 
     def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
-        """Return all closed-form solutions; if one misses the tolerances, search for solutions."""
+        """Return all closed-form solutions, or search results if one exceeds the tolerances."""
         base = self._base(rows)
         given = closed, self.goals, base, count, self._tolerances, self.threads
         q, residual, many, missed = checked(*given)

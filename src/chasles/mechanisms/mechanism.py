@@ -368,7 +368,7 @@ def of(model: Model) -> Mechanism:
 
 
 class Loose(Loops):
-    """Coordinates of a robot without loops: all are independent, and no loop can be open."""
+    """Coordinates of a robot without loops: all are independent, and closure checks always pass."""
 
     def at(self, time: np.ndarray) -> Self:
         moved = copy(self)

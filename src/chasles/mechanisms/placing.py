@@ -1,4 +1,4 @@
-"""Rolling spheres in inverse kinematics, which may be placed anywhere on their planes.
+"""Placement of rolling spheres anywhere on their planes, for inverse kinematics.
 
 A rolling sphere has three velocity and five position degrees of freedom. By rolling along some
 path, the sphere reaches every orientation at every point of its plane. The search for a

@@ -140,9 +140,9 @@ class Agreement(NamedTuple):
     """Active loop equations, and reference configurations in which the loops are closed.
 
     `rows` contains the scales of the equations, which are 0 for dropped equations. `references`
-    (states, nq) contains closed configurations of full rank. `misfit` contains the largest
-    dimensionless residual of each dropped equation at the references and along motions that start
-    there, and 0 for active equations.
+    (states, nq) contains closed configurations where the Jacobian of the active equations has its
+    maximum rank. `misfit` contains the largest dimensionless residual of each dropped equation at
+    the references and along motions that start there, and 0 for active equations.
     """
 
     rows: np.ndarray
@@ -207,7 +207,7 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
 
     The result is None if all equations are needed.
 
-    A singular value below the tolerance may be due to rounded numbers in a file, or to a nearly
+    A singular value below the tolerance may be due to rounded values in a file, or to a nearly
     singular mechanism. Only in the second case does a motion of the mechanism violate the dropped
     equations, so these are tested along a motion.
     """

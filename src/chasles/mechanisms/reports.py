@@ -20,27 +20,27 @@ class LoopError(InputError):
 
 
 class ImpossiblePosition(LoopError):
-    """No configuration was found that closes the loops."""
+    """Error for a failed search for a configuration that closes the loops."""
 
 
 class SingularPosition(LoopError):
-    """The independent coordinates do not determine the others in a given configuration."""
+    """Error for independent coordinates that do not determine the others in a configuration."""
 
 
 class OpenLoop(LoopError):
-    """The loops are not closed in a given configuration."""
+    """Error for a configuration in which the loops are not closed."""
 
 
 class UnderActuated(LoopError):
-    """The given actuators cannot move a mechanism in all its degrees of freedom."""
+    """Error for actuators that cannot move a mechanism in all its degrees of freedom."""
 
 
 class OverDetermined(LoopError):
-    """The known accelerations violate the loop equations."""
+    """Error for known accelerations that violate the loop equations."""
 
 
 class LockedMechanism(LoopError):
-    """The loops prevent all motion, or lock a coordinate that was chosen as independent."""
+    """Error for loops that prevent all motion, or lock a chosen independent coordinate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Mobility(int):
     rank, rows
         Rank and number of rows of the loop matrix.
     redundant
-        Number of rows of each loop and coupling that earlier rows imply.
+        Number of redundant rows (implied by earlier rows) of each loop and coupling.
     couplings
         Names of the couplings in `redundant`.
     tolerance
@@ -123,7 +123,7 @@ class Mobility(int):
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 
     def _offer(self) -> str:
-        """List loop joints that another joint type can replace without a change of the motion."""
+        """List loop joints that another joint type can replace without changing the motion."""
         words = [
             f"{name!r} {'left out' if traits(kind).floating else f'as {kind}'}"
             for name, kind in self.weaker

@@ -32,9 +32,9 @@ def constrained_dynamics(
 def hybrid_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the unknown forces and accelerations in one array, and the loop residuals.
+    """Return the unknown torques and accelerations in one array, and the loop residuals.
 
-    The accelerations of the coordinates `given` are known, and their forces are unknown. The
+    The accelerations of the coordinates `given` are known, and their torques are unknown. The
     opposite holds for all other coordinates. The residual is A qdd - k, with the loop matrix A and
     the loop bias k.
     """
@@ -92,9 +92,10 @@ def _solved(
     k: np.ndarray,
     free: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return qdd for the coordinates `free`, such that A qdd = k, and the loop multipliers.
+    """Return the accelerations of the coordinates `free`, and the Lagrange multipliers.
 
-    `H` and `f` are the mass matrix and forces for these coordinates; `H` may be singular. The
+    The accelerations satisfy the loop equations A qdd = k. `H` and `f` are the mass matrix and the
+    generalized forces for the coordinates `free`; `H` may be singular. The
     solution uses orthonormal bases of the motions that the loops allow, and of the motions that the
     loops prevent.
     """

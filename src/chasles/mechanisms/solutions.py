@@ -29,7 +29,7 @@ class Solution:
     residual : (..., 2)
         Largest angle error (rad) and largest position error (m) of the targets at q.
     iterations : (...)
-        Total number of steps of all tries.
+        Total number of steps over all attempts.
     limits : (..., nq)
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
@@ -122,7 +122,7 @@ def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.nd
 def _sums(ranges: Sequence[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
     """Yield all tuples of integers whose absolute values add up to `total`.
 
-    Entry k of a tuple is in the range from low to high, the two numbers in `ranges[k]`.
+    `ranges[k]` contains the lower and upper bound of entry k.
     """
     if not ranges:
         if not total:

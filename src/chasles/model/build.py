@@ -207,7 +207,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
             raise faulty("E-MODEL-004", data, problem, suggest(name, known))
     for name in data.rates:
         if name not in speeds:
-            problem = f"velocity {name!r} does not exist"
+            problem = f"velocity coordinate {name!r} does not exist"
             raise faulty("E-MODEL-320", data, problem, suggest(name, speeds))
     for name in data.frames:
         if name not in model.frames:
@@ -359,10 +359,10 @@ def _make_joint(joint: JointData, placement: Transform) -> Joint:
     rest = Vector(joint.rest) if joint.rest else made.neutral()
     if len(rest) != made.nq:
         problem = (
-            f"the spring's rest position has {len(rest)} numbers, but the joint has "
+            f"the spring's rest position has {len(rest)} values, but the joint has "
             f"{made.nq} coordinates"
         )
-        raise faulty("E-MODEL-400", joint, problem, "give one number per coordinate")
+        raise faulty("E-MODEL-400", joint, problem, "give one value per coordinate")
     return replace(made, placement=placement, rest=rest, load=Vector.zero(made.nv), **each)
 
 
@@ -381,10 +381,10 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
     size = len(data.motion.results[0])
     if size != joint.nq:
         problem = (
-            f"the prescribed motion has {size} numbers, but a {joint.kind} joint has "
+            f"the prescribed motion has {size} values, but a {joint.kind} joint has "
             f"{joint.nq} coordinates"
         )
-        raise faulty("E-MODEL-015", data, problem, "give one number per coordinate")
+        raise faulty("E-MODEL-015", data, problem, "give one value per coordinate")
     return Drive(data.motion)
 
 

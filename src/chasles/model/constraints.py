@@ -19,7 +19,7 @@ POSE, TWIST = 12, 6
 """Number of entries in a pose (rotation matrix by rows, then position) and in a twist."""
 
 MOVING = ("rate", "v", "twist")
-"""Names of the velocity inputs of a constraint: velocities of coordinates, joints and frames."""
+"""Names of a constraint's velocity inputs: velocities of coordinates, joints and frames."""
 
 
 @dataclass(frozen=True)

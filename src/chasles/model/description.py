@@ -301,7 +301,7 @@ class Precision:
     """
 
     ROUNDED: ClassVar = 4
-    """Number of significant digits below which the numbers in a file count as exact."""
+    """Number of significant digits below which the values in a file are taken as not rounded."""
 
     AROUND: ClassVar = 8
     """Assumed number of rounding errors that add up around a loop."""

@@ -343,7 +343,7 @@ def unsprung(source: Description) -> Description:
 
 
 def opened(source: Description, names: Sequence[str] | None) -> Description:
-    """Remove the named loops, couplings and mimic relations, or all loops and couplings if None."""
+    """Remove loops, couplings and mimic relations by name (default: all loops and couplings)."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
     chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]

@@ -161,7 +161,7 @@ def _holds(row: Range, value: Any) -> bool:
 
 
 def settle(owner: Any) -> str:
-    """Return an error message for the first field of an object that is out of range, or "".
+    """Return an error message for the first out-of-range field of an object, or "".
 
     Single numbers are converted to float, because traced programs compare and divide them.
     """

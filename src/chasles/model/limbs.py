@@ -99,7 +99,7 @@ def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
     """Return `values` with every number that differs between limbs replaced.
 
     All values, one for each limb (chain of bodies), have the same structure. If a number differs
-    between limbs, `different` is called with this number of every limb and returns the new numbers.
+    between limbs, `different` is called with its values in all limbs and returns the replacements.
     """
     first = values[0]
     if type(first) is float:

@@ -1,8 +1,4 @@
-"""Models of mechanisms: numbered bodies, joints, frames, loops and the order of coordinates.
-
-This module is long because it defines a model together with its parts (bodies with joints, rotors,
-frames, loops).
-"""
+"""Models of mechanisms: numbered bodies, joints, frames, loops and the order of coordinates."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,8 +48,8 @@ from pairs of bodies (i, j) to matrix blocks.
 class Share(NamedTuple):
     """Contribution of a degree of freedom to the velocity of a joint, rotor or tendon.
 
-    The contribution is `ratio` times the velocity of degree of freedom `k` of the joint of body
-    `i`. If all degrees of freedom of the joint contribute, `k` is the index of the first one.
+    The contribution is `ratio` times entry `k` of the joint velocity of body `i`. If all degrees of
+    freedom of the joint contribute, `k` is the index of the first one.
     """
 
     i: int
@@ -198,8 +194,10 @@ class Model:
     idle: tuple[str, ...] = field(default=(), compare=False)
     """Names of joints that move no mass; if there are any, the tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Maps bodies in a chain of parallel revolute joints to the parent of the chain's first body.
-    The first body itself is not a key."""
+    """Carrier of each body in a chain of parallel revolute joints, except the chain's first body.
+
+    The carrier is the parent of the first body.
+    """
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders."""
     lossless: bool = False
@@ -707,7 +705,7 @@ class Model:
         Parameters
         ----------
         flat : sequence of Number
-            Velocities, accelerations or small displacements of the model, nv numbers.
+            Velocities, accelerations or small displacements of the model (nv).
         order : int, optional
             1 for velocities, 2 for accelerations, 0 for small displacements (the default).
             Displacements of joints with prescribed motions are zero.
@@ -840,6 +838,7 @@ class Model:
         """Return the bodies whose joint coordinates move the joints of the given bodies.
 
         A coupled joint moves with the coordinates of other joints.
+
         Parameters
         ----------
         bodies : iterable of int

@@ -29,7 +29,7 @@ def _symbolic(*numbers: Number) -> bool:
 #
 # The frame of a body with a joint about or along z may be shifted along z and rotated about z.
 # Origins are shifted along the joint axes so that more offsets between them are zero. Frames of
-# leaf bodies are rotated so that their centers of mass are in the plane y = 0.
+# leaf bodies are rotated so that their centers of mass are in the plane x = 0 or y = 0.
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
@@ -152,6 +152,7 @@ def _sum(a: Number, b: Number, c: Number) -> Number:
 
 def _angle(body: Body, carries: bool) -> float:
     """Return the angle about z from the x axis to the center of mass or to a principal axis.
+
     The angle is zero if a rotation would not save operations.
     """
     (x, y, _), I = body.inertia.h, body.inertia.I

@@ -3,8 +3,7 @@
 A space is a type annotation that defines the shape of an array for a given model. The space splits
 an input array into the argument of an algorithm, and joins a result into the entries of an output
 array (in C order). Array entries are in file order. Arguments and results of algorithms are
-mappings by body index, which include the bodies of mimic joints. This module is long because it
-keeps the table of spaces next to the functions that fill their entries.
+mappings by body index, which include the bodies of mimic joints.
 """
 
 import math
@@ -420,8 +419,9 @@ Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
 """Acceleration or generalized force of each joint.
 
-An argument of this type contains the accelerations of the joints in `known` and the forces of all
-others. A result contains the forces of the joints in `known` and the accelerations of all others.
+An argument of this type contains the accelerations of the joints in `known` and the generalized
+forces of all others. A result contains the generalized forces of the joints in `known` and the
+accelerations of all others.
 """
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
@@ -461,8 +461,10 @@ TreeVector = Annotated[
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""Matrix B in xdot = A x + B u, in tree order (parents first). The first rows of B are for
-displacements dq, and the other rows for velocities."""
+"""Input matrix B in xdot = A x + B u, in tree order (parents first).
+
+The first rows of B are for displacements dq, and the other rows for velocities.
+"""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]

@@ -130,7 +130,7 @@ def check_actuators(model: Model) -> None:
             nv = next(b.joint.nv for b in model.bodies if b.data.name == data.target)
             wanted = 1 if nv == 1 else 6
         if data.kind and len(data.gear) != wanted:
-            problem = f"`gear` has {len(data.gear)} numbers instead of {wanted}"
+            problem = f"`gear` has {len(data.gear)} values instead of {wanted}"
             raise faulty("E-MODEL-404", data, problem, f"give {wanted}")
 
 
@@ -151,10 +151,10 @@ def check_states(model: Model) -> None:
         joints[body.data.name], rates[body.data.name] = body.joint.nq, body.joint.nv
         if body.data.start and len(body.data.start) != body.joint.nq:
             problem = (
-                f"the initial position has {len(body.data.start)} numbers, but the joint has "
+                f"the initial position has {len(body.data.start)} values, but the joint has "
                 f"{body.joint.nq} coordinates"
             )
-            raise faulty("E-MODEL-409", body.data, problem, "give one number per coordinate")
+            raise faulty("E-MODEL-409", body.data, problem, "give one value per coordinate")
     actuators = {data.name: 1 for data in source.actuators}
     active = {data.name: 1 for data in source.actuators if data.active}
     seen: set[str] = set()
@@ -178,7 +178,7 @@ def check_states(model: Model) -> None:
 
 
 def check_fluid(model: Model) -> None:
-    """Raise an error if a box that approximates a link in a fluid refers to a missing link."""
+    """Raise an error if a box for fluid forces refers to a link that does not exist."""
     links = {link.name: None for link in model.source.links}
     for box in model.source.fluid.boxes if model.source.fluid is not None else ():
         if box.link not in links:

@@ -159,8 +159,8 @@ def check_followers(model: Model) -> tuple[str, ...]:
 def check_frames(model: Model) -> tuple[str, ...]:
     """Return a note for each body whose center of mass is farther than `FAR` from its joint.
 
-    Digits are lost, because the body's inertia about the joint is then almost entirely m c^2
-    (Featherstone 2008, section 10.1).
+    Digits are lost, because the body's inertia about the joint is then almost entirely m c^2, with
+    the mass m and the distance c (Featherstone 2008, section 10.1).
     """
     notes = []
     for name, radii in far_frames(model):

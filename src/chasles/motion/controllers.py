@@ -56,7 +56,7 @@ class _Law:
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
-            problem = f"{name} must be one number or {size} numbers, not {value!r:.60}"
+            problem = f"{name} must be a scalar or {size} values, not {value!r:.60}"
             raise ModelError("E-MOTION-012", problem, part="rollout")
         return [float(x) for x in np.broadcast_to(array, (size,))]
 
@@ -293,8 +293,8 @@ def _tracking(
 ) -> Callable[..., Any]:
     """Return `computed_torque` for a robot without loops as one compiled function of arrays.
 
-    `single` has two flags, for stiffness and damping, that are True if the gain is one number for
-    all joints. `fallback` is called for arguments that the compiled function does not accept.
+    `single` has two flags, for stiffness and damping, that are True if the gain is a scalar for all
+    joints. `fallback` is called for arguments that the compiled function does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -363,7 +363,7 @@ def _linear_errors(
     for name, gain in (("stiffness", stiffness), ("damping", damping)):
         if gain.shape[-1:] not in ((), (1,), (len(free),)):
             problem = (
-                f"{name} must be a number or have {len(free)} numbers along its last "
+                f"{name} must be a scalar or have {len(free)} entries along its last "
                 f"axis, not shape {gain.shape}"
             )
             raise InputError("E-CONTROL-007", problem, part="computed_torque")

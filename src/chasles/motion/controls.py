@@ -96,7 +96,7 @@ def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
 
 
 def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of time (or the positions of a trajectory) as a function ctrl(t, q, qd)."""
+    """Convert a function of time, or a trajectory of positions, to a function ctrl(t, q, qd)."""
 
     def ctrl(t: Any, q: Any, qd: Any) -> Any:
         found = given(t)
@@ -196,7 +196,7 @@ def host_controls(
 
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if not np.isfinite(array).all():
-        raise InputError("E-MOTION-140", f"{name} must be finite numbers", part="simulate")
+        raise InputError("E-MOTION-140", f"{name} must be finite", part="simulate")
     return array
 
 

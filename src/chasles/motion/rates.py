@@ -147,7 +147,7 @@ def _refuse(given: Mapping[str, Any]) -> None:
         if len(wrong):
             place = ", ".join(map(str, wrong[0]))
             problem = f"{name}[{place}] is {np.asarray(value, float)[tuple(wrong[0])]}"
-            raise InputError("E-CONTROL-407", problem, "pass finite numbers", part=PART)
+            raise InputError("E-CONTROL-407", problem, "pass finite values", part=PART)
 
 
 def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
@@ -200,15 +200,16 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """Check one number or `size` numbers, and return them as an array (size,).
+    """Check a scalar or `size` values, and return them as an array (size,).
 
-    If `name` is "acceleration", the numbers must be positive; otherwise, they may also be zero.
+    If `name` is "acceleration", the values must be positive and may be infinite; otherwise, they
+    must be finite and may be zero.
     """
     array = np.atleast_1d(np.asarray(value, float))
     whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()
-    wrong = ~(whole >= 0.0) | ((whole == 0.0) & (name == "acceleration"))
+    wrong = ~(whole > 0.0) if name == "acceleration" else ~((whole >= 0.0) & (whole < np.inf))
     if whole.shape != (size,) or wrong.any():
         wanted = "positive" if name == "acceleration" else "finite and non-negative"
-        problem = f"{name} must be one number or {size} numbers, {wanted}"
+        problem = f"{name} must be a scalar or {size} values, {wanted}"
         raise InputError("E-CONTROL-406", problem, part=PART)
     return whole

@@ -125,7 +125,7 @@ class Event:
 
 
 class Occurrence(NamedTuple):
-    """Event that occurred: its name, its time, and the state before `then` changed it."""
+    """Occurrence of an event: its name, its time, and the state before `Event.then` is called."""
 
     name: str
     t: float
@@ -198,6 +198,8 @@ class Trajectory:
         Events that occurred, in order.
     touching : Touching or None
         Contact forces, gaps and states if `contacts` were given.
+    contacts : tuple of Pair
+        Contact pairs of the motion, in the order of `touching`.
     end : End or None
         State from which the motion can be resumed.
     compiled : bool
@@ -250,6 +252,7 @@ class Trajectory:
     overflow: np.ndarray | None = None
     held: np.ndarray | None = None
     act: np.ndarray | None = None
+    contacts: tuple[Any, ...] = ()
 
     def __repr__(self) -> str:
         span = f"{len(self.t)} states"

@@ -272,7 +272,7 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Simulate a plan: by time stepping, with a compiled integrator, or step by step in Python."""
+    """Run a plan by time stepping, with a compiled integrator, or step by step in Python."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")
@@ -321,7 +321,7 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
-    """Return the reason why a plan cannot be compiled, or "".
+    """Return the reason why a plan cannot be compiled, or an empty string.
 
     Functions that compute torques or controls are not checked here.
     """
@@ -431,11 +431,12 @@ def check_damping(
 
 
 def _fastest(robot: Machine, q: np.ndarray, d: np.ndarray, limit: float) -> tuple[float, str]:
-    """Return the largest eigenvalue of M^-1 diag(d) at q (1/s) and the joint it affects most.
+    """Return the largest decay rate (1/s) of velocities due to damping, and the affected joint.
 
-    The joint is the one with the largest entry of the eigenvector. The square root of the sum of
-    all squared eigenvalues is an upper bound on the largest one. If this bound is at most `limit`,
-    the bound and an empty name are returned.
+    The rate is the largest eigenvalue of M^-1 diag(d), with the mass matrix M at q. The joint is
+    the one with the largest entry of the eigenvector of diag(d)^0.5 M^-1 diag(d)^0.5. The square
+    root of the sum of all squared eigenvalues is an upper bound on the largest one. If this bound
+    is at most `limit`, the bound and an empty name are returned.
     """
     try:
         inverse = np.linalg.inv(robot.mechanism.mass_matrix(q))

@@ -36,7 +36,7 @@ PENETRATE = "allow a small penetration, or check the contact geometry"
 """Suggested remedy in error messages for contact problems without a solution."""
 
 TIE = 1e-12
-"""Ratios that differ by less than this value, after scaling, count as equal in Lemke's method."""
+"""Tolerance for ties in Lemke's method: scaled ratios that differ by less count as equal."""
 
 ROUGH = 1e-10
 """Tolerance for |min(w, z)| in Lemke's method, after scaling, relative to the largest |d| or z.
@@ -47,8 +47,8 @@ OPTIMAL, INFEASIBLE = 1, -1
 
 PROXIMAL = 1e-4
 """Weight of DAQP's proximal term, for a matrix with a unit diagonal. If M is singular, the term
-makes each step unique; it vanishes as the iteration converges. Of the values from 1e-3 to 1e-6,
-only this one detected every unbounded program within DAQP's iteration limit.
+makes the solution of each step unique; it vanishes as the iteration converges. Of the values from
+1e-3 to 1e-6, only this one detected every unbounded program within DAQP's iteration limit.
 """
 
 SETTLED = 1e-12
@@ -98,7 +98,7 @@ def lemke(M: Array, d: Array) -> np.ndarray:
     Returns
     -------
     z : ndarray, shape (n,)
-        Solution. The columns of M for which z > 0 are independent.
+        Solution. The columns of M for which z > 0 are linearly independent.
 
     Raises
     ------
@@ -188,10 +188,11 @@ def _on_a_ray(
 
 
 def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
-    """Return z (n,) with w = A z + b such that w >= 0 where z < high and w <= 0 where z > low.
+    """Solve the complementarity problem w = A z + b with bounds low <= z <= high.
 
-    A has shape (n, n); b, low and high have shape (n,), and high may be infinite. The problem is
-    solved by Lemke's method, with Lagrange multipliers of the upper bounds as additional unknowns.
+    The solution z (n,) satisfies w >= 0 where z < high, and w <= 0 where z > low. A has shape
+    (n, n); b, low and high have shape (n,), and high may be infinite. The problem is solved by
+    Lemke's method, with Lagrange multipliers of the upper bounds as additional unknowns.
     If A is symmetric positive semidefinite and all bounds are finite, there is always a solution.
     Otherwise, the function may raise `Infeasible`, as `lemke` does.
     """
@@ -265,7 +266,7 @@ def _residual(M: np.ndarray, d: np.ndarray, z: np.ndarray, diagonal: np.ndarray)
 
 
 def scales(M: np.ndarray) -> np.ndarray:
-    """Return s (n,) such that diag(s) M diag(s) has ones where M has positive diagonal entries."""
+    """Return factors s (n,) that scale positive diagonal entries of M to 1 in diag(s) M diag(s)."""
     diagonal = np.diagonal(M)
     return np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 1.0)
 
@@ -531,13 +532,13 @@ def _only(
 
     If there are several solutions, the first applicable rule selects one of them:
 
-    1. If all solutions are `_alike`, the smallest one is returned.
-    2. If `_contradicts(M)` is False, the smallest one is returned, because a small compliance of
-       the contacts would make the solution unique.
-    3. If all exact solutions are `_alike`, the smallest of them is returned.
+    1. If all solutions are equivalent (`_alike`), the smallest one is returned.
+    2. If M is a P0 matrix (see `_contradicts`), the smallest solution is returned, because a small
+       compliance of the contacts would make the solution unique.
+    3. If all exact solutions are equivalent, the smallest exact solution is returned.
     4. If an exact solution keeps all contacts closed, it is returned, provided that the closed
-       contacts are `_stable`, or that no contact would separate without forces. For example, a body
-       that lies flat on the ground stays flat.
+       contacts are stable (`_stable`), or that no contact would separate without forces. For
+       example, a body that lies flat on the ground stays flat.
 
     If no rule applies, `Indeterminate` is raised.
     """

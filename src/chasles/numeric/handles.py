@@ -128,7 +128,7 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
 def parted(
     A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
 ) -> list[Numbers]:
-    """Compute a hinge's qdd and the forces on all four end bodies of the two chains that it joins.
+    """Compute qdd of a connecting joint, and the forces on the end bodies of both subchains.
 
     `force` contains the forces on the first and last body of the joined chain.
     """

@@ -49,7 +49,7 @@ class Operations(NamedTuple):
 
 
 def operations(parents: Parents) -> Operations:
-    """Return n, D1 and D2, which determine operation counts (Featherstone 2008, table 6.6).
+    """Return the operation counts for a tree (Featherstone 2008, table 6.6).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def operations(parents: Parents) -> Operations:
     Returns
     -------
     operations : Operations
-        n, D1 and D2.
+        Number of rows n, and the sums D1 and D2 that determine the operation counts.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
 
 
 def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
-    """Factorize H = L' D L with L unit lower triangular, D diagonal (Featherstone 2008, table 6.3).
+    """Factorize H = L' D L with a unit lower triangular L (Featherstone 2008, table 6.3).
 
     Parameters
     ----------

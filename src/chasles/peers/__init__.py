@@ -96,7 +96,7 @@ def compare(
     tolerance: float = TOLERANCE,
     motion: str | os.PathLike[str] | None = None,
 ) -> Agreement:
-    """Compare a robot, term by term, with the same file loaded by another library.
+    """Compare a robot, term by term, with the same robot loaded by another library.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def _by_terms(
             return None
 
     known = {joint.name for joint in robot.model.source.joints}
-    named = all(peer.joints) and bool(known & set(peer.joints))  # otherwise, match by order
+    named = all(peer.joints) and bool(known & set(peer.joints))  # else match joints by order
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed, by_name), side(seed + 1, by_name, (None, None))]
     every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]

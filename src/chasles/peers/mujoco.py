@@ -65,7 +65,7 @@ class MuJoCo:
         )
 
     def _machine(self) -> Machine:
-        """Return accelerations for fixed controls and activations, chosen between -1 and 1."""
+        """Return accelerations for fixed values (-1 to 1) of the controls and activations."""
         model, data = self.model, self.data
         data.ctrl[:], data.act[:] = np.cos(np.arange(model.nu)), np.sin(np.arange(model.na))
         self._mujoco.mj_forward(model, data)

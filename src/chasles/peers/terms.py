@@ -290,7 +290,7 @@ def unlike_joints(robot: Robot, peer: Peer) -> str:
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
     renamed = len(theirs) == 1 and [robot.joint(name).traits.floating for name in ours] == [True]
-    common = len(ours) < len(robot.joints)  # otherwise, match by order
+    common = len(ours) < len(robot.joints)  # else match joints by order
     if peer.nv != robot.nv or (ours and common and not renamed):
         return f"joints: {_some('in chasles', ours)}, {_some('in the other library', theirs)}"
     return ""
@@ -360,7 +360,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Return a note if a body has an impossible inertia, which the other library replaces."""
+    """Return a note if the other library replaces the physically impossible inertia of a body."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):

@@ -434,7 +434,7 @@ def swept(
 def _count(
     robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
-    """Return the number of operations for one state.
+    """Return the operation count of a robot function for one state.
 
     If the method does not support the robot, return None, unless the user named the method
     (`named`). In this case, raise ModelError.

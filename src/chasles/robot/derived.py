@@ -107,7 +107,7 @@ class Deriving(Moving):
         shapes
             Shapes of additional arguments of a Python function, for one state.
         options
-            Options of the named function, for example frame="hand".
+            Options of the named function, for example frame="tool".
 
         Returns
         -------
@@ -316,11 +316,11 @@ class Deriving(Moving):
         from their nominal values. For a robot with loops, x contains the n `independent`
         coordinates, A is (..., 2n, 2n) and B is (..., 2n, m). coordinates="tree" ignores the loops.
 
-        The six components of each `Wrench` in `f_ext` are held constant. Its options `axes` and
-        `at` determine how the wrench changes with q. With axes="world", the direction of the wrench
-        is constant in space. With axes="frame", the wrench rotates with the frame. With at="frame"
-        or (x, y, z), the reference point of the moment moves with the frame. With at="world", the
-        reference point is the world origin.
+        The six components of each `Wrench` in `f_ext` are held constant. The options `axes` and
+        `at` of a wrench determine how it changes with q. With axes="world", the direction of the
+        wrench is constant in space. With axes="frame", the wrench rotates with the frame. With
+        at="frame" or (x, y, z), the reference point of the moment moves with the frame. With
+        at="world", the reference point is the world origin.
 
         Examples
         --------

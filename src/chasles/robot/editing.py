@@ -238,7 +238,7 @@ class Editing(Parametric):
         if not _is_finite(g, 3):
             problem = f"`gravity` must be three finite numbers, not {gravity!r}"
             raise InputError("E-ROBOT-009", problem, part="with_gravity")
-        return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # + 0.0 avoids -0.0
+        return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # turn -0.0 into 0.0
 
     def simplified(self) -> Self:
         """Return an equivalent robot with fewer nonzero inertial parameters.

@@ -1500,7 +1500,7 @@ class Computing(Identity):
         out: tuple[Array, Array, Array] | None = None,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return factors A, B and D with M = A D A' and M^-1 = B' D^-1 B.
+        """Return factors of the mass matrix, M = A D A', and of its inverse, M^-1 = B' D^-1 B.
 
         Parameters
         ----------

@@ -367,7 +367,7 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # fast entry points are available on this system
+        if entry is not facts["fallback"]:  # false on systems without fast entry points
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:

@@ -40,7 +40,7 @@ class Parametric(Deriving):
     def base_parameters(
         self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
     ) -> numeric.BaseParameters:
-        """Return the base parameters, a minimal set of parameters that determine the torques.
+        """Return the base parameters, a minimal set of parameters that determines the torques.
 
         Parameters
         ----------

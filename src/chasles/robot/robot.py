@@ -17,7 +17,7 @@ from chasles.motion.simulation import simulate
 from chasles.robot.identity import Array
 from chasles.robot.sensing import Sensing
 
-if TYPE_CHECKING:  # at run time, methods import these
+if TYPE_CHECKING:  # imported inside methods at run time
     from chasles.checks import Verification
     from chasles.distances import Distances
     from chasles.motion.geometry.closed_forms import Capsule, Sphere

@@ -58,7 +58,7 @@ def stanford_arm() -> Description:
     Frames are from Legnani et al. (1996), part II, section 4, and inertial parameters from Paul
     (1981). q[2] includes the constant offset d4 along the boom, so the boom coordinate of Legnani
     et al. is q[2] - d4. The base frame is at the shoulder, frame "dh6" at the wrist, and frame
-    "tool" between the finger tips.
+    "tool" between the fingertips.
 
     Examples
     --------

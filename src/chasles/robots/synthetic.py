@@ -48,7 +48,7 @@ def planar(n: int) -> Description:
     -----
     The joint axes are horizontal, along -y. At q = 0 the arm lies along x, and a positive angle
     raises the rod and all rods after it. Frame "tip" is at (sum of cos a, 0, sum of sin a), where a
-    are the angles between the rods and x.
+    is the angle between each rod and x.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Charts: local coordinates in which a trajectory of a vector or a robot is a polynomial."""
+"""Charts: local coordinates in which trajectories of vectors and robots are polynomials."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -94,7 +94,7 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
     rows = list(robot.mechanism.closing.independent)
     if robot.independent != robot.independent_positions:
         problem = f"robot {robot.name!r} has rolling constraints, which are not supported"
-        remedy = "omit `robot` to treat positions as plain numbers"
+        remedy = "omit `robot` to treat positions as plain vectors"
         raise InputError("E-PATH-016", problem, remedy, part=part)
     places = {
         robot.model.velocity_slices[i].start: robot.model.position_slices[i].start

@@ -14,7 +14,7 @@ from chasles.trajectory.moves import Array, Move
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fourier(Move):
-    """Fourier series center + sum of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t).
+    """Fourier series: center + sum of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t).
 
     The sum is over k = 1, 2, ..., and w = 2 pi / duration. `center` has shape (n,), and `sines` and
     `cosines` have shape (harmonics, n).

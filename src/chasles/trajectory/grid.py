@@ -177,7 +177,7 @@ class Grid:
 
 
 def _padded(n: int, size: int, value: float) -> np.ndarray:
-    """Return an array of `value`, with one row per interval and an extra row at each end."""
+    """Return an array filled with `value`: one row per interval, and one extra row at each end."""
     return np.full((n + 2, size), value)
 
 

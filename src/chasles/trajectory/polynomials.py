@@ -32,7 +32,7 @@ def cubic(
         Velocities (nv,) at the start and at the end; zero by default.
     robot
         The robot that moves. Joints with quaternions follow the shortest rotation, and closed loops
-        stay closed. Without a robot, coordinates are plain numbers.
+        stay closed. Without a robot, positions are plain vectors.
 
     Returns
     -------
@@ -207,7 +207,7 @@ def between(
     ends: Sequence[tuple[Array, Array]],
     robot: Robot | None,
 ) -> Move:
-    """Return the polynomial trajectory with given derivatives at both ends (None: zero)."""
+    """Return the polynomial with given derivatives at both ends; None stands for zero."""
     length = positive("duration", duration, name)
     at = chart(robot, two_points(q0, q1, robot, name), name)
     rates = [

@@ -36,8 +36,7 @@ NEARLY = 1e-12
 """Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
-"""Factor by which a trial duration is multiplied, once or several times, until the duration is
-possible for all coordinates."""
+"""Factor by which a trial duration is increased until it is possible for all coordinates."""
 
 
 def trapezoid(
@@ -198,7 +197,7 @@ class Axis:
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:
-        """Return the peak velocity of smallest magnitude for a duration; None if there is none."""
+        """Return the smallest peak velocity in magnitude for a duration; None if impossible."""
         shortest, quick = self.fastest
         if self.still or abs(duration - shortest) <= NEARLY * duration:
             return quick

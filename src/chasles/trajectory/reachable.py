@@ -270,14 +270,14 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""For each pass: the function that processes one interval, and the lengths of its inputs.
+"""Functions that process one interval in each pass, with the lengths of their inputs.
 
 A length of 0 is replaced by the number of constraint rows.
 """
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
-    """Return n polynomials and their first two derivatives at three points in an interval.
+    """Evaluate n polynomials and their first two derivatives at three points in an interval.
 
     A constant vector, `anchor`, is added to the values of the polynomials. The interval must not
     contain a breakpoint of the path.

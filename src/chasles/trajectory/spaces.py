@@ -162,7 +162,7 @@ def _turned(R: np.ndarray) -> np.ndarray:
 
 
 def _screw(w: np.ndarray) -> np.ndarray:
-    """Return V (3, 3): a constant body twist (w, u) translates the body by V u in unit time."""
+    """Return the matrix V: in unit time, a constant body twist (w, u) translates by V u."""
     angle = np.linalg.norm(w, axis=-1)[..., None, None]
     small = angle < 1e-3
     safe = np.where(small, 1.0, angle)

@@ -35,7 +35,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""Headers added to every response, besides the content security policy."""
+"""Headers added to every response, in addition to the content security policy."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
 """Origins of notebooks that may embed the page. A notebook also needs the token."""
@@ -218,7 +218,7 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
 
 
 class _Over:
-    """A stand-in for a module that replaces some attributes, and forwards all others."""
+    """Proxy for a module: some attributes are replaced, and all others are forwarded."""
 
     def __init__(self, under: Any, **names: Any) -> None:
         self.__dict__.update(names, _under=under)

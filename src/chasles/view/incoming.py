@@ -130,4 +130,4 @@ VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "GuiDropdownHandle": lambda handle, value: value in handle.options,
     "GuiButtonHandle": lambda _, value: isinstance(value, bool),
 }
-"""Function that checks a new value, for each type of widget. Slider values are clipped later."""
+"""Checks for new values, by type of widget. Slider values are clipped later."""

@@ -212,7 +212,7 @@ class ContactForces(Arrows):
 
     def update(self, figure: Figure) -> None:
         if figure.felt is None:
-            self.said = "the motion has no contact forces; simulate with contacts"
+            self.said = "the motion has no contact forces; simulate with `contacts`"
             self.nodes[0].visible = False
             return
         where, forces = figure.felt(figure.t)

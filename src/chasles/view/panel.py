@@ -15,6 +15,7 @@ from chasles.errors import ArgumentError, InputError, said, shown
 from chasles.formats import archive
 from chasles.formats import motion as motions
 from chasles.functions.doors import numbers
+from chasles.motion.contact.points import contact_points
 from chasles.motion.records import Trajectory
 from chasles.robot import Robot
 from chasles.trajectory import Move
@@ -212,7 +213,7 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
             problem = f"`motion` is a batch of simulations, with q of shape {q.shape}"
             remedy = "pass a single simulation, such as dataclasses.replace(run, q=run.q[0])"
             raise InputError("E-VIEW-032", problem, remedy, part="show")
-        return Motion(np.asarray(given.t, dtype=float), q)
+        return Motion(np.asarray(given.t, dtype=float), q, *_pressed(given, robot, q))
     if not isinstance(given, str | os.PathLike):
         problem = f"`motion` cannot be of type {type(given).__name__}"
         remedy = "pass a file, a result of `simulate`, or chasles.trajectory.spline(t, q)"
@@ -222,6 +223,16 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
     times = [chunk.t for chunk in chunks if chunk.t is not None]
     t = np.concatenate(times) if times else np.arange(len(q)) / RATE
     return Motion(t, q, *_felt(motions.motion_file(given), len(t)))
+
+
+def _pressed(run: Trajectory, robot: Robot, q: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return contact points and forces of a simulation, or () if the points are not known."""
+    if run.touching is None:
+        return ()
+    forces = np.asarray(run.touching.forces, dtype=float)
+    stepped, count = run.iterations is not None, forces.shape[1]
+    points = contact_points(robot.model, run.contacts, q, count=count, stepped=stepped)
+    return () if points is None else (points, forces)
 
 
 def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:

@@ -152,6 +152,8 @@ class Stage:
 
     def fit(self, client: Any) -> None:
         """Move a client's camera so that all robots are visible."""
+        if client.client_id not in self.server.get_clients():
+            return  # the page has been closed
         camera = client.camera
         width, height = max(camera.image_width, 1), max(camera.image_height, 1)
         panel = 0.0 if self.recorded else PANEL

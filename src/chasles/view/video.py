@@ -144,7 +144,7 @@ def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
 
 
 def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
-    """Wait until the browser has opened the page and reported its size; return its client."""
+    """Wait until the browser has opened the page and reported its size; return the viser client."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and browser.poll() is None:
         for number, client in viewer.server.get_clients().items():

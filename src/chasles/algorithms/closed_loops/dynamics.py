@@ -44,14 +44,14 @@ from chasles.model.spaces import (
 def equations(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
 ) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
-    """Return H, f, K, k in H qdd = f + K' lam and K qdd = k, and the velocity error.
+    """Return the terms of H qdd = f + K' lam and K qdd = k, and the velocity error.
 
-    See Featherstone 2008, Eq 8.1-8.6. Coordinates are in tree order. H is the mass matrix, f is the
-    vector of generalized forces minus bias forces, and lam are the Lagrange multipliers. K and k
-    contain only the independent loop equations, selected by the closure. If the time constant
-    `stabilization` is nonzero, k includes Baumgarte's terms (Featherstone 2008, Eq 8.21-8.24). The
-    velocity error (see `strayed`) measures how far qd violates the loop equations, and is 0 with
-    stabilization.
+    The terms are H, f, K and k (Featherstone 2008, Eq 8.1-8.6). Coordinates are in tree order. H is
+    the mass matrix, f is the vector of generalized forces minus bias forces, and lam are the
+    Lagrange multipliers. K and k contain only the independent loop equations, selected by the
+    closure. If the time constant `stabilization` is nonzero, k includes Baumgarte's terms
+    (Featherstone 2008, Eq 8.21-8.24). The velocity error (see `strayed`) measures how far qd
+    violates the loop equations, and is 0 with stabilization.
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     return H, net_forces(model, h, tau), *closing(model, q, qd, stabilization)
@@ -137,10 +137,11 @@ def multipliers(
 def by_multipliers(
     H: Matrix, f: Vector, K: Matrix, k: Vector
 ) -> tuple[Vector, Vector, list[Number]]:
-    """Solve A lam = b as in `multipliers`, then H qdd = f + K' lam.
+    """Solve for the multipliers as in `multipliers`, and then for the accelerations.
 
-    The results are qdd, lam and the margins (see `health`). H must have the sparsity pattern of a
-    tree's mass matrix, or of its block for a subset of the joints.
+    The equations are A lam = b and H qdd = f + K' lam. The results are qdd, lam and the margins
+    (see `health`). H must have the sparsity pattern of a tree's mass matrix, or of its block for a
+    subset of the joints.
     """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
@@ -170,11 +171,11 @@ def direct(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Solve [0 K; K' H] (-lam, qdd) = (k, f) by direct factorization (Featherstone 2008, Eq 8.36).
+    """Solve for accelerations and multipliers by factoring the whole system of equations.
 
-    Factorization starts at the last coordinate, which preserves the tree sparsity of H. The
-    remaining pivots are those of -K H^-1 K', and no pivot vanishes in a well-conditioned
-    configuration.
+    The system is [0 K; K' H] (-lam, qdd) = (k, f) (Featherstone 2008, Eq 8.36). Factorization
+    starts at the last coordinate, which preserves the tree sparsity of H. The remaining pivots are
+    those of -K H^-1 K', and no pivot vanishes in a well-conditioned configuration.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     m, n = K.shape
@@ -244,12 +245,12 @@ def minimal(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Solve G' H G ydd = G' (f - H g), with qdd = G ydd + g (Featherstone 2008, Eq 8.42-8.46).
+    """Solve the equations of motion in independent coordinates (Featherstone 2008, Eq 8.42-8.46).
 
-    If a dependent coordinate moves much faster than the independent coordinates, the condition
-    number of G' H G grows with the square of the velocity ratio. One step of iterative refinement
-    restores the lost digits. The loop forces are computed from the residual in the dependent
-    coordinates.
+    The equations are G' H G ydd = G' (f - H g), with qdd = G ydd + g. If a dependent coordinate
+    moves much faster than the independent coordinates, the condition number of G' H G grows with
+    the square of the velocity ratio. One step of iterative refinement restores the lost digits. The
+    loop forces are computed from the residual in the dependent coordinates.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     solved = eliminated(model, K, k)
@@ -309,13 +310,13 @@ def closing_acceleration(model: Model, q: Position, qd: Velocity) -> tuple[TreeV
 def hybrid(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> tuple[Mixed, LoopNumbers, Health]:
-    """Solve H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then compute tau2.
+    """Compute hybrid dynamics with closed loops (Featherstone 2008, sections 8.5 and 9.1).
 
-    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces. Index 2
-    denotes joints with known accelerations. The closure selects loop equations for which the rows
-    of K1 are linearly independent. The velocity error and the second result, the residual
-    K qdd - k, include all loop equations. The residual is nonzero if the known accelerations
-    contradict a loop.
+    Solve H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then compute tau2. Index 1
+    denotes joints with known forces. Index 2 denotes joints with known accelerations. The closure
+    selects loop equations for which the rows of K1 are linearly independent. The velocity error and
+    the second result, the residual K qdd - k, include all loop equations. The residual is nonzero
+    if the known accelerations contradict a loop.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}

@@ -57,10 +57,11 @@ def loop_equations(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
-    """Return tau = H qdd + h - K' lam, K qdd - k and K qd - b (Featherstone 2008, Eq 8.1-8.6).
+    """Return the joint torques, and the acceleration and velocity residuals of all loop equations.
 
-    All loop equations are included, even redundant ones. `linearize` differentiates these
-    expressions for mechanisms with loops.
+    The torques are tau = H qdd + h - K' lam, and the residuals are K qdd - k and K qd - b
+    (Featherstone 2008, Eq 8.1-8.6). Redundant loop equations are included. `linearize`
+    differentiates these expressions for mechanisms with loops.
     """
     order, rows = model.in_tree_order, range(model.loop_rows)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -183,10 +184,10 @@ def driving_forces(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> DrivenEffort:
-    """Return tau = S'f - K' lam at joints with prescribed motions (Featherstone 2008, Eq 8.4).
+    """Return the generalized forces that produce the prescribed motions.
 
-    S'f are the generalized forces from inverse dynamics of the tree, and K' lam are the loop and
-    coupling forces.
+    The result is tau = S'f - K' lam (Featherstone 2008, Eq 8.4), where S'f are the generalized
+    forces from inverse dynamics of the tree, and K' lam are the loop and coupling forces.
     """
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):

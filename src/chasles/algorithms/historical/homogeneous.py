@@ -116,18 +116,20 @@ def inverse_dynamics_link(
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Return M[i, j] = L_j (x) skew(L_i J), where J is the inertia of all bodies beyond joint i.
+    """Compute the mass matrix from the joint screws and the action matrices of unit accelerations.
 
-    (x) is the pseudo scalar product. skew(L_i J) is the action matrix for a unit acceleration of
-    joint i if all velocities are zero (Legnani et al. 1996, part II, section 2.3).
+    M[i, j] = L_j (x) skew(L_i J), where J is the inertia of all bodies beyond joint i. (x) is the
+    pseudo scalar product. skew(L_i J) is the action matrix for a unit acceleration of joint i if
+    all velocities are zero (Legnani et al. 1996, part II, section 2.3).
     """
     return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
 
 
 def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
-    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), summed over all bodies h beyond both joints.
+    """Compute the mass matrix as traces of products of joint screws and inertias.
 
-    See Legnani et al. 1996, part II, section 3.
+    M[i, j] = trace(L_i (sum of J_h) L_j'), summed over all bodies h beyond both joints (Legnani et
+    al. 1996, part II, section 3).
     """
     return _paired(model, q, lambda LJ: LJ.trace)
 
@@ -135,7 +137,7 @@ def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """Return M, whose blocks M[i, j] are computed by `product` from L_i J and L_j.
+    """Return the mass matrix, whose blocks M[i, j] are computed by `product` from L_i J and L_j.
 
     J is the inertia of all bodies beyond joint i. Armature is added to the diagonal.
     """

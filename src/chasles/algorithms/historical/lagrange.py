@@ -170,12 +170,13 @@ def uicker_kahn(
 
 
 def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
-    """Return D_ab = sum tr(W_a J W_b'), C_bc(a) = sum tr(W_a J W_bc'), G_a = -sum g . W_a c.
+    """Return the mass matrix D, the Christoffel symbols C and the gravity forces G.
 
-    The sums are over all bodies. J is the pseudo-inertia of a body, and c is its last column. W
-    maps homogeneous coordinates from the body frame to the base frame. W_a and W_bc are the first
-    and second derivatives of W with respect to the joint coordinates. If velocities are not rates
-    of coordinates, W_bc are the symmetric coefficients in Wdd = sum of W_b qdd_b + sum of W_bc qd_b
+    D_ab = sum tr(W_a J W_b'), C_bc(a) = sum tr(W_a J W_bc') and G_a = -sum g . W_a c. The sums are
+    over all bodies. J is the pseudo-inertia of a body, and c is its last column. W maps homogeneous
+    coordinates from the body frame to the base frame. W_a and W_bc are the first and second
+    derivatives of W with respect to the joint coordinates. If velocities are not rates of
+    coordinates, W_bc are the symmetric coefficients in Wdd = sum of W_b qdd_b + sum of W_bc qd_b
     qd_c.
     """
     own, g, W = freedoms(model), Vector((*model.gravity_vector, 0.0)), {WORLD: Matrix.identity(4)}
@@ -210,7 +211,7 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
 def christoffel(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute D qdd + qd C qd + G with Christoffel symbols.
+    """Compute the generalized forces D qdd + qd C qd + G with Christoffel symbols.
 
     See Balafoutis and Patel 1991, Eq 5.2.17-18.
     """
@@ -218,14 +219,15 @@ def christoffel(
 
 
 def closed_form_christoffel(model: Model, q: Position) -> Form:
-    """Return D, C and G, with C from the derivatives of D (Balafoutis and Patel 1991, Eq 5.2.18).
+    """Return the mass matrix D, Christoffel symbols C from its derivatives, and gravity forces G.
 
-    If velocities are rates of coordinates, C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2.
-    The motion subspaces S and the composite inertia I of all bodies beyond a joint are in base
-    coordinates. D_ab = S_a . I S_b, where I belongs to the joint farther from the base. If
-    velocities are not rates of coordinates, D is differentiated in the tangent space (`integrate`)
-    and the Boltzmann-Hamel equations apply. Then ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to
-    C_bc(a), where [a, b] is the Lie bracket of two motion subspaces of one joint.
+    See Balafoutis and Patel 1991, Eq 5.2.18. If velocities are rates of coordinates,
+    C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2. The motion subspaces S and the composite
+    inertia I of all bodies beyond a joint are in base coordinates. D_ab = S_a . I S_b, where I
+    belongs to the joint farther from the base. If velocities are not rates of coordinates, D is
+    differentiated in the tangent space (`integrate`) and the Boltzmann-Hamel equations apply. Then
+    ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to C_bc(a), where [a, b] is the Lie bracket of
+    two motion subspaces of one joint.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()

@@ -33,10 +33,10 @@ from chasles.model.spaces import (
 
 
 def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
-    """Compute each column of M as the generalized forces for a unit acceleration without gravity.
+    """Compute each column of the mass matrix as the generalized forces for a unit acceleration.
 
-    This is Walker and Orin's first method (1982; Balafoutis and Patel 1991, Eq 6.2.4). Forces are
-    computed by algorithm 5.7.
+    Velocities and gravity are zero. This is Walker and Orin's first method (1982; Balafoutis and
+    Patel 1991, Eq 6.2.4). Forces are computed by algorithm 5.7.
     """
     still, rest = model.weightless(), model.at_rest()
     M = Blocks()
@@ -50,11 +50,11 @@ def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M by Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
+    """Compute the mass matrix by Walker and Orin's third method (1982).
 
-    mbar, R and E are the mass, center of mass, and inertia about the center of mass of the
-    composite body beyond a joint. f and N are the force, and the moment about the center of mass,
-    for a unit acceleration of the joint.
+    See Balafoutis and Patel 1991, algorithm 6.1. mbar, R and E are the mass, center of mass, and
+    inertia about the center of mass of the composite body beyond a joint. f and N are the force,
+    and the moment about the center of mass, for a unit acceleration of the joint.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}

@@ -69,11 +69,12 @@ def kane(
 def kane_sum(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j for a prismatic joint.
+    """Compute joint torques as sums over all bodies beyond each joint.
 
-    The sums are over all bodies j beyond joint i, in base axes (Balafoutis and Patel 1991, Eq
-    5.2.36; Angeles, Ma, Rojas 1989). F_j and M_cj are the force and moment that accelerate body j.
-    r_ij is the vector from the origin of joint i to the center of mass of body j.
+    tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j for a prismatic joint. The sums
+    are over all bodies j beyond joint i, in base axes (Balafoutis and Patel 1991, Eq 5.2.36;
+    Angeles, Ma, Rojas 1989). F_j and M_cj are the force and moment that accelerate body j. r_ij is
+    the vector from the origin of joint i to the center of mass of body j.
     """
     _, S, Omega, _, sdd = chain(model, q, qd, qdd)
     W, external = body_transforms(model, q), external_efforts(model, q, f_ext)

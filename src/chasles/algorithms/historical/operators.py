@@ -45,16 +45,16 @@ def spatial_operator(
 
 
 def mass_matrix_spatial_operator(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M = (1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18).
+    """Compute the mass matrix M = (1 + H Psi L) D (1 + H Psi L)'.
 
-    The factors 1 + H Psi L and D are explained in `operator_factors`.
+    See Balafoutis and Patel 1991, Eq 6.2.18. The factors are explained in `operator_factors`.
     """
     A, _, D = operator_factors(model, q)
     return congruence(A, D)
 
 
 def mass_matrix_inverse_spatial_operator(model: Model, q: Position) -> JointMatrix:
-    """Compute M^-1 = (1 - H Phi L)' D^-1 (1 - H Phi L).
+    """Compute the inverse mass matrix M^-1 = (1 - H Phi L)' D^-1 (1 - H Phi L).
 
     See Balafoutis and Patel 1991, Eq 6.2.19. The factors are explained in `operator_factors`.
     """

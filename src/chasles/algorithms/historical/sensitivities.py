@@ -15,7 +15,7 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 def sensitivities_closed_form(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
+    """Return the partial derivatives D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
 
     See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are in base axes. The subtree of i
     moves with joint i and with every joint j between the base and i. Row i contains the change in

@@ -135,7 +135,7 @@ SHORTEST = 1e-15
 
 
 def within(x: Number, interval: Interval) -> Number:
-    """Clamp a number to a range."""
+    """Clamp a value to a range."""
     lower, upper = interval
     x = x if lower == -math.inf else maximum(x, lower)
     return x if upper == math.inf else minimum(x, upper)

@@ -133,7 +133,7 @@ def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
 def inverse_dynamics_sensitivities(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q, using spatial vectors."""
+    """Return the partial derivatives D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q."""
     P0, V0, D0 = inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
     return D0, V0, P0
 
@@ -231,10 +231,11 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
 def linearize(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
 ) -> tuple[StateMatrix, InputMatrix]:
-    """Return A and B in xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3).
+    """Return the state-space matrices A and B in xdot = A x + B u.
 
-    x is (dq, dqd), where dq is a tangent vector (see `integrate`). The top left block of A is
-    therefore -ad(qd), which is zero for joints whose configuration space is a vector space.
+    See Balafoutis and Patel 1991, Eq 7.2.3. x is (dq, dqd), where dq is a tangent vector (see
+    `integrate`). The top left block of A is therefore -ad(qd), which is zero for joints whose
+    configuration space is a vector space.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     order = model.in_tree_order

@@ -133,9 +133,9 @@ def _of_point(w: Vector, wd: Vector, r: Vector) -> Vector:
 
 
 def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT) -> Effort:
-    """Return h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces.
+    """Return the bias forces h in tau = M qdd + h.
 
-    See Featherstone 2008, Eq 6.1.
+    h includes the Coriolis, centrifugal, gravity and external forces (Featherstone 2008, Eq 6.1).
     """
     return newton_euler_vector(model, q, qd, model.undriven(2), f_ext)
 
@@ -160,10 +160,10 @@ def gravity_forces(model: Model, q: Position) -> Effort:
 
 
 def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
-    """Return C such that C qd is the Coriolis and centrifugal force and dM/dt = C + C'.
+    """Return the Coriolis matrix C, with dM/dt = C + C'.
 
-    The recursion propagates composite inertias and composite Coriolis inertias (Echeandia and
-    Wensing 2021).
+    C qd is the Coriolis and centrifugal force. The recursion propagates composite inertias and
+    composite Coriolis inertias (Echeandia and Wensing 2021).
     """
     X, S, Sdot, v = {}, {}, {}, {WORLD: Motion.zero()}
     I, B = {WORLD: RigidInertia.zero()}, {}
@@ -187,9 +187,9 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M by the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
+    """Compute the mass matrix by the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
 
-    Armature is added to the diagonal of M.
+    Armature is added to the diagonal.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -207,18 +207,18 @@ def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
 
 
 def tree_mass_matrix(model: Model, q: Position) -> Matrix:
-    """Return M with coordinates in tree order, for which factorization causes no fill-in."""
+    """Return the mass matrix in tree order, for which factorization causes no fill-in."""
     return Matrix(tuple(map(tuple, assemble(model, mass_matrix(model, q), model.in_tree_order))))
 
 
 def ltdl_factors(model: Model, q: Position) -> tuple[TreeFactor, TreeVector]:
-    """Return L and D with M = L' D L, without fill-in (Featherstone 2008, table 6.3)."""
+    """Return the sparse factors L and D of M = L' D L (Featherstone 2008, table 6.3)."""
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     return Matrix(tuple(map(tuple, L))), Vector(tuple(D))
 
 
 def ltl_factor(model: Model, q: Position) -> TreeFactor:
-    """Return L with M = L' L, without fill-in (Featherstone 2008, table 6.3)."""
+    """Return the sparse factor L of M = L' L (Featherstone 2008, table 6.3)."""
     return Matrix(tuple(map(tuple, factor_ltl(tree_mass_matrix(model, q).rows))))
 
 

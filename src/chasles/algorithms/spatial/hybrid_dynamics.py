@@ -68,12 +68,14 @@ def hybrid_dynamics(
 def hybrid_dynamics_mass_matrix(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
+    """Compute hybrid dynamics with a block of the mass matrix (Featherstone 2008, Eq 9.1 to 9.4).
 
-    C' are the generalized forces for the known accelerations if all unknown accelerations are zero.
-    H21 qdd1 is computed by inverse dynamics, so only the block H11 of M is needed. The compiler
-    removes unused entries, so the conditions in Featherstone 2008, table 9.1, are not needed. The
-    sparse factors of H11 have no fill-in, so the reduced parent array is not needed.
+    Solve H11 qdd1 = tau1 - C'1, then compute tau2 = C'2 + H21 qdd1. Index 1 denotes joints with
+    known forces, and index 2 denotes joints with known accelerations. C' are the generalized forces
+    for the known accelerations if all unknown accelerations are zero. H21 qdd1 is computed by
+    inverse dynamics, so only the block H11 of M is needed. The compiler removes unused entries, so
+    the conditions in Featherstone 2008, table 9.1, are not needed. The sparse factors of H11 have
+    no fill-in, so the reduced parent array is not needed.
     """
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}

@@ -45,7 +45,7 @@ def lines(model: Model) -> tuple[Line, ...]:
 
 
 def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
-    """For each tendon length and ball-joint angle, return its Jacobian J, value and (dJ/dt) qd."""
+    """Return the Jacobian J, value and (dJ/dt) qd of each tendon length and ball-joint angle."""
     every = lines(model)
     spatial = any(each.tendon is not None and each.tendon.path for each in every)
     moving = in_world(model.bare(), q, qd) if spatial else None

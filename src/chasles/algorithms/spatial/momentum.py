@@ -37,7 +37,7 @@ def center_of_mass(model: Model, q: Position) -> Point:
 def momentum(
     model: Model, q: Position, qd: Velocity, *, at: Literal["world", "com"] = "com"
 ) -> Wrench6:
-    """Return angular momentum about a point and linear momentum, in world axes.
+    """Return the angular momentum about a point, and the linear momentum, in world axes.
 
     See Featherstone 2008, Eq 2.58.
     """
@@ -54,9 +54,9 @@ def momentum(
 
 
 def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
-    """Return A, where A qd is the momentum about the center of mass (Orin and Goswami 2008).
+    """Return the centroidal momentum matrix A (Orin and Goswami 2008).
 
-    Momentum is expressed in world axes.
+    A qd is the momentum about the center of mass, in world axes.
     """
     X0, G = body_transforms(model, q), center_of_mass(model, q)
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -69,7 +69,7 @@ def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the sum of v . I v / 2 over bodies, plus rotor energy (Featherstone 2008, Eq 2.67)."""
+    """Return the kinetic energy of bodies and rotors (Featherstone 2008, Eq 2.67)."""
     v, T = {WORLD: Motion.zero()}, 0.0
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
@@ -78,18 +78,18 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return the gravitational energy -g . m c of all moving bodies, plus the spring energy.
+    """Return the gravitational potential energy of all moving bodies, plus the spring energy.
 
-    The gravitational energy is zero if the center of mass is at the world origin. Weight balanced
-    by passive gravity compensation is excluded. Weight compensated by actuators is included,
-    because actuators do not store energy.
+    The gravitational energy -g . m c is zero if the center of mass is at the world origin. Weight
+    balanced by passive gravity compensation is excluded. Weight compensated by actuators is
+    included, because actuators do not store energy.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)
 
 
 def energy_of_lifted(model: Model, q: Position) -> Number:
-    """Return -g . m c for the masses m whose weight is balanced by passive gravity compensation."""
+    """Return the gravitational energy of masses balanced by passive gravity compensation."""
     by_actuators = any(joint.lifted for joint in model.source.joints)
     if by_actuators or not any(link.lifted for link in model.source.links):
         return 0.0

@@ -29,9 +29,10 @@ from chasles.model.spaces import Jacobian, Position, SpatialMatrix, stack
 def operational_inertia_inverse(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Compute Phi = J M^-1 J' from the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
+    """Compute the inverse operational-space inertia J M^-1 J' by factoring the mass matrix M.
 
-    For several frames, J contains the Jacobians of all frames.
+    See Featherstone 2008, Eq 7.5 to 7.14. For several frames, J contains the Jacobians of all
+    frames.
     """
     rows = [row for one in each_of(frame) for row in _rows(model, q, one, axes, at)]
     tau = [stack(model.efforts(row), model.in_tree_order) for row in rows]
@@ -53,11 +54,12 @@ def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[d
 def operational_inertia_inverse_propagation(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Compute Phi = J M^-1 J' by propagating unit wrenches f from the frames to the base.
+    """Compute the inverse operational-space inertia by propagating unit wrenches to the base.
 
-    Each joint between a frame and the base adds u' D^-1 u to Phi, where u = S' f. The wrench
-    transmitted to the parent is f - U D^-1 u, with U and D as in the articulated-body
-    algorithm (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
+    The result is Phi = J M^-1 J'. A unit wrench f starts at each frame. Each joint between a frame
+    and the base adds u' D^-1 u to Phi, where u = S' f. The wrench transmitted to the parent is
+    f - U D^-1 u, with U and D as in the articulated-body algorithm (Featherstone 2008, section
+    7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
     """
     X, S, U, W = {}, {}, {}, {}
     IA = {WORLD: ArticulatedInertia.zero()}

@@ -235,7 +235,7 @@ def _inside(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _touch(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Sum the normal forces on the sensor's link that act along lines through the touch zone."""
+    """Sum the normal contact forces on the sensor's link that pass through the touch zone."""
     total: Number = 0.0
     links = _links_of_frames(scene.model)
     for load in scene.loads:
@@ -298,7 +298,7 @@ def _wrench(scene: Scene, sensor: SensorData) -> Force:
 
 
 def _sums(scene: Scene, link: str) -> tuple[Number, Vector, Force]:
-    """Return mass, first moment and momentum of a link's subtree, about the world origin."""
+    """Return the mass, first moment and momentum of a link's subtree, about the world origin."""
     model, b = scene.model, scene.model.frame(link).body
     links, bodies = _carried(model, link)
     parts = [(b, _part(model, links))]

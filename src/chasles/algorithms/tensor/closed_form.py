@@ -25,13 +25,13 @@ from chasles.model.spaces import (
 )
 
 Form = tuple[FreedomMatrix, Symbols, Effort]
-"""D, C and G: mass matrix, Christoffel symbols and gravity forces."""
+"""Mass matrix D, Christoffel symbols C and gravity forces G."""
 
 
 def vukobratovic(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return D qdd + qd C qd + G, computed with generalized links.
+    """Compute the generalized forces D qdd + qd C qd + G with generalized links.
 
     See Balafoutis and Patel 1991, Eq 5.2.19-20.
     """
@@ -39,7 +39,7 @@ def vukobratovic(
 
 
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
-    """Return D, C and G from the inertial parameters of generalized links.
+    """Return the mass matrix D, Christoffel symbols C and gravity forces G of generalized links.
 
     See Balafoutis and Patel 1991, Eq 5.2.19-20. The book covers chains of revolute joints. Here,
     each degree of freedom has an angular direction z and a linear direction v. v is zero for a
@@ -178,7 +178,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return the Christoffel symbols that depend on armature, with the armature terms included."""
+    """Return the Christoffel symbols that armature affects, with the armature terms added."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]
@@ -197,7 +197,7 @@ def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vecto
 def efforts(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches, form: Form
 ) -> dict[int, Vector]:
-    """Return tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a.
+    """Return the generalized forces tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a.
 
     See Balafoutis and Patel 1991, Eq 5.2.17. Dissipation, passive loads and external forces are
     included.

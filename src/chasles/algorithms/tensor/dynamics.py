@@ -169,7 +169,7 @@ def transmitted(
 def bias_forces_parallel_axes(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return b = C + G, the inverse dynamics for qdd = 0.
+    """Return the bias forces b = C + G, the inverse dynamics for qdd = 0.
 
     See Balafoutis and Patel 1991, section 6.2.
     """
@@ -179,17 +179,17 @@ def bias_forces_parallel_axes(
 def bias_forces_augmented_tensor(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute b = C + G by algorithm 5.7 with qdd = 0 (Balafoutis and Patel 1991, section 6.2)."""
+    """Compute the bias forces by algorithm 5.7 (Balafoutis and Patel 1991, section 6.2)."""
     return augmented_tensor(model, q, qd, model.undriven(2), f_ext)
 
 
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M by the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
+    """Compute the mass matrix by the composite-rigid-body algorithm (Featherstone 2008, table 6.2).
 
     Inertias and forces of bodies on consecutive parallel joints are transmitted directly to the
     carrier, the body before the first of these joints (see `parallel_axes`). I[i] is the inertia of
     body i and of all bodies that it carries. along[i] is the inertia of the bodies beyond body i on
-    the same parallel axes, and of all bodies that they carry. Armature is added to M's diagonal.
+    the same parallel axes, and of all bodies that they carry. Armature is added to the diagonal.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -231,7 +231,7 @@ def _carriers(
 
 
 def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M with generalized links (Balafoutis and Patel 1991, algorithm 6.2).
+    """Compute the mass matrix with generalized links (Balafoutis and Patel 1991, algorithm 6.2).
 
     U and E are the first and second moments of all bodies beyond a joint about its origin. The
     contribution of the augmented links is constant for revolute joints. A unit acceleration of a
@@ -255,8 +255,9 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
 def columns(
     model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
 ) -> Blocks:
-    """Return M[i, j], the force F[i] transmitted to joint j and projected onto its motion subspace.
+    """Return the mass matrix, given the forces that unit joint accelerations require.
 
+    M[i, j] is the force F[i], transmitted to joint j and projected onto its motion subspace.
     F[i] has a column for each degree of freedom of joint i. The column is the wrench that gives all
     bodies beyond the joint a unit acceleration in this degree of freedom, in the axes and about the
     origin of body i. Armature is added to the diagonal.
@@ -317,7 +318,7 @@ def forward_dynamics_parallel_axes(
 def forward_dynamics_augmented_tensor(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute D by algorithm 6.2 and b by algorithm 5.7, then solve D qdd = tau - b.
+    """Compute the mass matrix D by algorithm 6.2, b by algorithm 5.7, and solve D qdd = tau - b.
 
     See Balafoutis and Patel 1991, section 6.3.
     """

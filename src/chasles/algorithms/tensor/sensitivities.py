@@ -59,7 +59,7 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Return the effect of each degree of freedom of a joint on the motion of the joint's body.
+    """Return the effect of each joint degree of freedom on the motion of the joint's body.
 
     The results include the time derivatives zd_j and zdd_j of the joint axes (Balafoutis and Patel
     1991, Eq 7.3.1-4).
@@ -79,7 +79,7 @@ def changes(
 def _change(
     Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
 ) -> Change:
-    """Return the effect of one degree of freedom of a joint on the motion of the joint's body.
+    """Return the effect of one joint degree of freedom on the motion of the joint's body.
 
     vJ and aJ are the velocity and acceleration of the joint. `column` contains the column s of the
     motion subspace, and the columns N, K and C of the fields `velocity`, `acceleration` and `bias`
@@ -132,7 +132,7 @@ def generalized(
 def inverse_dynamics_sensitivities(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """Return D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
+    """Return the partial derivatives D0, V0 and P0 in d tau = D0 d qdd + V0 d qd + P0 d q.
 
     See Balafoutis and Patel 1991, algorithm 7.1. The rows (B, f) and C and the columns (H, -fh) and
     (G, -fb) are transmitted toward the base like wrenches. The book covers chains of revolute

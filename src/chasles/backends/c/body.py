@@ -94,7 +94,7 @@ arguments are the index of the group, the angles, and their C type."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return C statements that compute each sine and cosine with the standard library."""
+    """Generate C statements that compute each sine and cosine with the standard library."""
     lines = []
     for angle, *names in turns:
         for op, name in zip(("sin", "cos"), names, strict=True):
@@ -151,7 +151,7 @@ class Statements:
             self._store(k)
 
     def _turn(self, group: int, angles: Sequence[int], turned: Sequence[int]) -> None:
-        """Write statements for the sines and cosines that this part of the program needs."""
+        """Emit statements for the sines and cosines that this part of the program needs."""
         turns = []
         for angle in angles:
             text = self._use(angle)

@@ -201,7 +201,7 @@ def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
 
 
 def _one(function: Function) -> str:
-    """Return the function for one state, with a helper function for each part of the program."""
+    """Generate the function for one state, with a helper function for each part of the program."""
     number = function.number
     bodies = _bodies(function, "", own_turns if function.own_sine else library_turns)
     names = [v.name for v in function.arrays]
@@ -219,7 +219,7 @@ def _one(function: Function) -> str:
 
 
 def _tiles(function: Function) -> str:
-    """Return C functions, one per part of a program, that process LANES states in a loop."""
+    """Generate C functions, one per part of a program, that process LANES states in a loop."""
     names = _tile_names(function)
     heads = [f"{function.number.name} (*restrict {name})[LANES]" for name in names]
     texts = []
@@ -280,13 +280,13 @@ def _block(head: str, lines: Sequence[str]) -> str:
 
 
 def _unused(names: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Return C statements that mark unused arguments as intentionally unused."""
+    """Generate C statements that mark unused arguments as intentionally unused."""
     used = set(re.findall(r"[A-Za-z]\w*", "\n".join(lines)))
     return [f"    (void){name};" for name in names if name not in used]
 
 
 def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return C statements that compute the sines and cosines of a group of angles in a loop.
+    """Generate C statements that compute the sines and cosines of a group of angles in a loop.
 
     Compilers vectorize the loop.
     """
@@ -312,7 +312,7 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
 
 
 def inline_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return C statements for the sines and cosines of one state, inside the loop over states."""
+    """Generate C statements for the sines and cosines of one state, inside the loop over states."""
     found = []
     for k, turn in enumerate(turns):
         sine, cosine = turn.sine or f"sine{group}_{k}", turn.cosine or f"cosine{group}_{k}"
@@ -389,7 +389,7 @@ static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *
 
 
 def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
-    """Return C statements that evaluate a polynomial at z.
+    """Generate C statements that evaluate a polynomial at z.
 
     The coefficients start with the lowest power.
     """

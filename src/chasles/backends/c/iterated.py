@@ -148,7 +148,7 @@ def iteration_definition(it: Iteration) -> str:
 
 
 def _copied(to: str, source: str, count: int, indent: str) -> list[str]:
-    """Return C statements that copy an array."""
+    """Generate C statements that copy an array."""
     return [
         f"{indent}for (size_t k = 0U; k < {count}U; ++k) {{",
         f"{indent}    {to}[k] = {source}[k];",
@@ -182,7 +182,7 @@ def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
 
 
 def iteration_test(it: Iteration) -> list[str]:
-    """Return a C function that runs steps with stored inputs and counts wrong results."""
+    """Generate a C function that runs steps with stored inputs and counts wrong results."""
     T, number = it.parts[0].number.name, it.parts[0].number
     count = len(next(iter(it.sample.values())))
     rows = [stepped(it, row)[1] for row in range(count)]

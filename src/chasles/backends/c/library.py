@@ -221,7 +221,7 @@ def _tolerances(
 
 
 def self_test(library: Library) -> str:
-    """Return a C program that returns 0 if all functions reproduce the stored results."""
+    """Generate a C program that returns 0 if all functions reproduce the stored results."""
     prefix, functions, samples = library.prefix, library.functions, library.samples
     kind = library.number.name
     lines = [f"/* Compares {prefix}.c with stored results; returns 0 if all agree. */"]
@@ -243,7 +243,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """Return C code that tests a function: expected results, and a comparison with them."""
+    """Generate C code that tests a function: expected results, and a comparison with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0

@@ -122,7 +122,7 @@ def search_definition(search: Search) -> str:
 
 
 def search_test(search: Search) -> list[str]:
-    """Return a C function that runs the search for each stored goal and counts the failures."""
+    """Generate a C function that runs the search for each stored goal and counts the failures."""
     number, n = search.step.number, search.starts.shape[1]
     goals = f"{search.name}_goals"
     count = len(search.tests)

@@ -33,7 +33,7 @@ INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRS
 - READER, STREAM: functions of this module that read a library's array and get its stream.
 - HELPER, READ, CURRENT: a Python object and two C functions that READER and STREAM use.
 - COUNT: number of plans (prepared launches).
-- FIRST: index of the first word after these.
+- FIRST: index of the first word after these fields.
 """
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
@@ -130,7 +130,7 @@ class Text(Writer):
 
 
 def _attribute(w: Text) -> str:
-    """Write a function that returns an attribute, or null (without an exception) on failure."""
+    """Generate a function that returns an attribute, or null (without an exception) on failure."""
     found = w.emit("call ptr @PyObject_GetAttr(ptr %object, ptr %name)")
     with w.when(w.is_zero(found, "ptr")):
         w.raw("  call void @PyErr_Clear()")
@@ -138,7 +138,7 @@ def _attribute(w: Text) -> str:
 
 
 def _has(w: Text) -> str:
-    """Write a function that tests whether an object's attribute is identical to another object."""
+    """Generate a function that tests whether an object's attribute is a given object."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {found})")
@@ -159,7 +159,7 @@ def _integer(w: Text, item: str, target: str) -> str:
 
 
 def _number(w: Text) -> str:
-    """Write a function that reads an integer attribute of an object and returns true on success."""
+    """Generate a function that reads an integer attribute and returns true on success."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     fine = _integer(w, found, "%target")
@@ -169,7 +169,7 @@ def _number(w: Text) -> str:
 
 
 def _numbers(w: Text) -> str:
-    """Write a function that reads an attribute that is a tuple of integers.
+    """Generate a function that reads a tuple of integers from an attribute.
 
     The function returns the length of the tuple, or -1 on failure.
     """
@@ -193,7 +193,7 @@ def _numbers(w: Text) -> str:
 
 
 def _cupy_reader(w: Text) -> str:
-    """Write the function that reads CuPy arrays. Strides are read only if necessary."""
+    """Generate the function that reads CuPy arrays. Strides are read only if necessary."""
     dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
     w.require(w.emit(f"icmp ne ptr {dtype}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {dtype})")
@@ -239,7 +239,7 @@ def _cupy_stream(w: Text) -> str:
 
 
 def _torch_reader(w: Text) -> str:
-    """Write the reader of PyTorch tensors, which rejects tensors that require gradients.
+    """Generate the reader of PyTorch tensors, which rejects tensors that require gradients.
 
     The reader also rejects inputs with a pending negation (`Tensor.is_neg`).
     """
@@ -258,7 +258,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function that gets PyTorch's CUDA stream.
+    """Generate the function that gets PyTorch's CUDA stream.
 
     The function fails during forward-mode automatic differentiation.
     """
@@ -283,4 +283,4 @@ FUNCTIONS = (
     _torch_reader,
     _torch_stream,
 )
-"""Python functions that write the LLVM functions of this module, in the order of definition."""
+"""Python functions that generate the LLVM functions of this module, in order of definition."""

@@ -125,7 +125,7 @@ class Assembly(Body):
         super().say(line)
 
     def _flush(self) -> None:
-        """Write all pending PTX instructions as one `asm` statement."""
+        """Emit all pending PTX instructions as one `asm` statement."""
         if self._waiting:
             self.lines.append("  asm volatile(")
             self.lines += [f'    "{line}\\n"' for line in self._waiting]

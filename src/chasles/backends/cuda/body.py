@@ -39,8 +39,8 @@ SMALL = 7
 """Upper bound (rad) for a constant that is added to an angle within a sine or cosine."""
 
 TOLD = "told"
-"""Operation that reads a value that another warp has stored in shared memory. The operation
-occurs only if several warps run the same code for limbs with the same structure (`cuda.twins`)."""
+"""Operation that reads a value stored in shared memory by another warp. The operation occurs only
+if several warps run the same code for limbs with the same structure (`cuda.twins`)."""
 
 WAITING = ("const", "input", "sin", "cos", TOLD)
 """Operations whose values do not occupy a register, because each use reads them from memory."""
@@ -303,13 +303,13 @@ class Body:
         return self.use(k)
 
     def _fetched(self, k: int) -> str:
-        """Write code that reads a value from shared memory into a new variable; return its name."""
+        """Emit code that reads a value from shared memory into a new variable; return its name."""
         text = f"m{len(self.lines)}"
         self.say(f"const real {text} = {at(self.held[k])};")
         return text
 
     def _deliver(self, k: int, output: int, index: int) -> None:
-        """Write the statement that stores a result in an output, if one is needed."""
+        """Emit the statement that stores a result in an output, if one is needed."""
         if stored := self.store(output, index, self.use(k)):
             self.say(stored)
 
@@ -318,7 +318,7 @@ class Body:
         self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
-        """Write code that reduces angle variables by multiples of 2 pi if any of them is large."""
+        """Emit code that reduces angle variables by multiples of 2 pi if any of them is large."""
         f = self.number.function
         largest = f"fabs{f}({places[0]})"
         for place in places[1:]:
@@ -329,7 +329,7 @@ class Body:
         self.say("}")
 
     def turn_near(self) -> None:
-        """Write code that reduces large input angles by multiples of 2 pi, after a single check.
+        """Emit code that reduces large input angles by multiples of 2 pi, after a single check.
 
         Inputs that have other uses keep their values; a copy is reduced.
         """
@@ -347,7 +347,7 @@ class Body:
         self._read.clear()
 
     def prepare(self, k: int) -> None:
-        """Write the statements that compute value k and all values on which it depends."""
+        """Emit the statements that compute value k and all values on which it depends."""
         needed = {k}
         for a in reversed(self.plan.order):
             if a in needed:
@@ -357,7 +357,7 @@ class Body:
                 self._compute(a)
 
     def _compute(self, k: int) -> None:
-        """Write the statement for an instruction, if one is needed."""
+        """Emit the statement for an instruction, if one is needed."""
         op, args, _ = self.plan.code[k]
         if k in self._named or op in ("const", "input"):
             return
@@ -379,11 +379,11 @@ class Body:
         return spelling.format(*operands, **self.number.words)
 
     def _operate(self, k: int, operands: Sequence[str]) -> None:
-        """Write the statement for an arithmetic instruction."""
+        """Emit the statement for an arithmetic instruction."""
         self.name(k, self.spelled(k, operands))
 
     def turn(self, angle: int, sine: str, cosine: str) -> None:
-        """Write statements that define two variables, the sine and the cosine of an angle.
+        """Emit statements that define two variables, the sine and the cosine of an angle.
 
         A large angle is first reduced by multiples of 2 pi, unless this was already done.
         """
@@ -395,7 +395,7 @@ class Body:
         self.say(f"turn({text}, {sine}, {cosine});")
 
     def run(self, order: Sequence[int], *, cuts: bool = False) -> None:
-        """Write the plan's instructions in a given order.
+        """Emit the plan's instructions in a given order.
 
         cuts: True to write a cut (a branch that is never taken) after every `STRETCH` instructions.
         """

@@ -51,7 +51,7 @@ REGISTERS = 65536
 """Number of registers per multiprocessor."""
 
 SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
-"""Shared memory (KiB) per multiprocessor, by architecture; 99 KiB if not listed."""
+"""Shared memory (KiB) that blocks can use per multiprocessor, by architecture; 99 if not listed."""
 
 OTHERS = 18
 """Number of registers per thread that hold addresses and counters instead of values."""
@@ -246,7 +246,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
 
 def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
-    """Return the crew (group of warps) with the most active warps for a small batch, or None.
+    """Return the crew (group of warps) with the most active warps for a small batch.
 
     Return None if the program is short, or if crews do not help.
     """

@@ -83,7 +83,7 @@ class _Body(Body):
             super()._compute(k)
 
     def _deliver(self, k: int, output: int, index: int) -> None:
-        """Write the statement that stores a result.
+        """Emit the statement that stores a result.
 
         If twins (limbs with the same structure) share the result, only the statement for the first
         twin is written. The warp of each twin runs this statement with its own index.
@@ -280,7 +280,7 @@ class Crew(Tiled):
         return ["  together();", "  if (warp == 0) {", *lines, "  }"] if lines else []
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Write code for the sines and cosines of angles, in a loop divided among the warps.
+        """Emit code for the sines and cosines of angles, in a loop divided among the warps.
 
         The first warp handles angles that are not the sum of an input and a small constant.
         """
@@ -300,7 +300,7 @@ class Crew(Tiled):
         self.body.say("together();")
 
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
-        """Write a loop that computes sines and cosines of angles.
+        """Emit a loop that computes sines and cosines of angles.
 
         rows: for each angle, the locations of the input, sine and cosine in the tile, and the
         offset that is added to the input. Each thread processes a group of angles at once to hide
@@ -361,7 +361,7 @@ class Crew(Tiled):
             self.tables = [*self.tables, f"__constant__ real SIDES{size} = {{{table}}};"]
 
     def _begin_team(self, team: int) -> None:
-        """Write the condition under which a warp runs the statements of a team, and define `side`.
+        """Emit the condition under which a warp runs the statements of a team, and define `side`.
 
         `side` is the index of the twin that a warp processes. Twins are limbs with the same
         structure; `side` is defined only if twins share code.
@@ -374,7 +374,7 @@ class Crew(Tiled):
             self.body.say(f"const int side = __shfl_sync(0xffffffffu, warp % {sides}, 0);")
 
     def _copied(self, arrays: Sequence[int], regions: Sequence[int], text: str) -> list[str]:
-        """Return code that copies the entries of the given arrays; each warp copies a share."""
+        """Generate code that copies the entries of the given arrays; each warp copies a share."""
         lines = []
         for k, region in zip(arrays, regions, strict=True):
             variable = (*self.program.inputs, *self.program.outputs)[k]
@@ -384,7 +384,7 @@ class Crew(Tiled):
         return lines
 
     def _begin_steps(self) -> list[str]:
-        """Return code that loads the states once, and the controls before every step."""
+        """Generate code that loads the states once, and the controls before every step."""
         inputs, outputs = len(self.program.inputs), len(self.program.outputs)
         read = "{place} = in{k}[i * column_in{k}];"
         states, controls = range(outputs), range(outputs, inputs)
@@ -401,7 +401,7 @@ class Crew(Tiled):
         ]
 
     def _end_step(self) -> list[str]:
-        """Return code that updates the states, and writes them to memory every `every` steps."""
+        """Generate code that updates the states, and writes them to memory every `every` steps."""
         outputs = range(len(self.program.outputs))
         due = "lane < rows && (left == 1 || step == 1)"
         lines = ["  together();", f"  const bool due = {due};"]

@@ -140,8 +140,8 @@ MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
 """Driver codes for device attributes: compute capability and number of multiprocessors."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
-"""`SHARED_LIMIT` is the driver's code for the kernel attribute that limits shared memory. The
-attribute must be set for kernels that need more than `FREE` bytes of shared memory per block."""
+"""Driver code of the kernel attribute that limits shared memory (SHARED_LIMIT). The attribute must
+be set for kernels that need more than FREE bytes of shared memory per block."""
 
 NO_CONTEXT = 201
 """Status that the driver returns if the calling thread has no CUDA context yet."""

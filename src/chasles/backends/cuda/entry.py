@@ -75,7 +75,7 @@ OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single"
 
 
 def source() -> str:
-    """Return the LLVM module that contains the entry function."""
+    """Generate the LLVM module that contains the entry function."""
     objects = [f"@{name} = external global i8" for name in (*OBJECTS, *map(spelled, NAMES))]
     called = {
         **CALLED,
@@ -95,7 +95,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """Write a function that returns an array's number of leading axes.
+    """Generate a function that returns an array's number of leading axes.
 
     The function returns -1 if the array is unsupported.
     """
@@ -139,7 +139,7 @@ def _ahead(w: Text) -> str:
 
 
 def _alike(w: Text) -> str:
-    """Write a function that tests whether two arrays of `count` words are equal."""
+    """Generate a function that tests whether two arrays of `count` words are equal."""
     with w.each("%count") as k:
         w.require(w.emit(f"icmp eq i64 {w.word('%a', k)}, {w.word('%b', k)}"))
     return w.finished("internal i1 @alike(ptr %a, ptr %b, i64 %count)", "i1 true", "i1 false")
@@ -154,7 +154,7 @@ def _together(w: Text, tensor: str) -> str:
 
 
 def _apart(w: Text) -> str:
-    """Write a function that stores an array's layout and checks for overlaps.
+    """Generate a function that stores an array's layout and checks for overlaps.
 
     The function returns false if the array overlaps an earlier array of the call.
 
@@ -187,7 +187,7 @@ def _apart(w: Text) -> str:
 
 
 def _made(w: Text) -> str:
-    """Write a function that returns a new array, or null if memory is exhausted."""
+    """Generate a function that returns a new array, or null if memory is exhausted."""
     asked = w.room(1 + AXES + RANK, "ptr")
     w.put(asked, 0, "ptr %like")
     variable = w.at("%d", w.offset("%k", VARIABLE, FIRST), "i64")
@@ -407,4 +407,4 @@ def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> s
 
 
 OWN = (_ahead, _alike, _apart, _made, _entry)
-"""Writers of all functions in this file, in the order of their definition."""
+"""Python functions that generate the LLVM functions of this module, in order of definition."""

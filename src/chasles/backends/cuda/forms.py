@@ -51,14 +51,14 @@ class Threads:
         return planned(self.program)
 
     def run(self, *, cuts: bool) -> None:
-        """Write the statements of the program."""
+        """Emit the statements of the program."""
         self.body.run(self.plan.order, cuts=cuts)
 
     def _deliver(self, output: int, index: int, value: str) -> str:
         return stored(output, f"{index}", value)
 
     def _begin(self, name: str) -> list[str]:
-        """Return code that computes the addresses of the thread's state in all arrays."""
+        """Generate code that computes the addresses of the thread's state in all arrays."""
         return [
             f"  const long long {name} = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
             f"  if ({name} >= count) return;",
@@ -99,7 +99,7 @@ class Looped(Threads):
         self.after = self._end()
 
     def _read(self, *, own: bool) -> None:
-        """Write code that reads the inputs: states if `own` is True, otherwise controls."""
+        """Emit code that reads the inputs: states if `own` is True, otherwise controls."""
         for (array, index), k in self.inputs:
             if (array < len(self.program.outputs)) == own:
                 fixed = not own and k not in self.plan.turning_inputs
@@ -109,7 +109,7 @@ class Looped(Threads):
         return f"const real next{output}_{index} = {value};"
 
     def _end(self) -> list[str]:
-        """Return code that ends a step: update states and controls, and store a record if due."""
+        """Generate code that ends a step: update states and controls, and store a record if due."""
         outputs = self.program.outputs
         lines = [f"  t{k} = next{a}_{i};" for (a, i), k in self.inputs if a < len(outputs)]
         controls = range(len(outputs), len(self.program.inputs))

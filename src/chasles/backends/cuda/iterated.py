@@ -243,7 +243,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int, quick: int) -
 
 
 def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]:
-    """Return code that runs one iteration (`refine` or `rescue`) of each unconverged robot."""
+    """Generate code that runs one iteration (`refine` or `rescue`) of each unconverged robot."""
     moved = sum(v.size for v in begin.outputs[:2])
     taken = _copied(moved, tile.moving[0].start, _place(tile.refined[0].start))
     if not quick:
@@ -264,7 +264,7 @@ def _iterated(begin: Program, tile: _Tile, status: str, quick: int) -> list[str]
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return CUDA statements that begin the next step of the robot of each waiting thread.
+    """Generate CUDA statements that begin the next step of the robot of each waiting thread.
 
     A thread whose robot has finished all steps first switches to another robot, if any is left.
     """
@@ -291,7 +291,7 @@ def _begun(
 
 
 def _ended(end: Program, tile: _Tile) -> list[str]:
-    """Return code for the end of a step: set the next states, and write a record if it is due."""
+    """Generate code for the end of a step: set the next states, and write a record if it is due."""
     lines = [
         "  if (waits && begun) {",
         "  end();",
@@ -312,7 +312,7 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
 
 
 def _copied(size: int, to: int, value: str) -> str:
-    """Return a CUDA loop over `i` that stores a value in `size` columns, from column `to` on."""
+    """Generate a CUDA loop over `i` that stores a value in `size` columns, from column `to` on."""
     return f"  for (int i = 0; i < {size}; i++)\n    {_place(to)} = {value};"
 
 

@@ -4,8 +4,8 @@ Arrays are CuPy arrays or objects with `__cuda_array_interface__`. All arrays ar
 rows (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any
 leading shapes that broadcast. A call is launched on CuPy's current stream and returns at once;
 nothing is synchronized, so calls can be captured in CUDA graphs (pass `out=`). A zero quaternion
-gives NaN, because a check would have to wait for the GPU. Front ends for other array libraries pass
-their arrays to `run`.
+gives NaN instead of an error, because a check would have to wait for the GPU. Front ends for other
+array libraries pass their arrays to `run`.
 """
 
 import bisect

@@ -1,8 +1,8 @@
 """Batched inverse kinematics on a GPU: in float32 until nearly solved, then in float64.
 
 The searches work as in `llvm.search`, but on CuPy arrays. After the search in float32, most
-problems need two or three steps in float64. Problems that are still unsolved are tried again from
-all initial configurations, with one warp per problem. The calls do not synchronize with the GPU.
+problems need two or three steps in float64. The search is repeated for unsolved problems, from all
+initial configurations, with one warp per problem. The calls do not synchronize with the GPU.
 """
 
 import functools
@@ -33,7 +33,7 @@ Stage = tuple[Sequence[np.ndarray], int]
 """Parameters of the searches in one precision.
 
 The first element lists constant arrays of shape (1, size), for the kernel inputs that follow the
-goals. The second element is the maximum number of tries for each problem.
+goals. The second element is the maximum number of attempts for each problem.
 """
 
 

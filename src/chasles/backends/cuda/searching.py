@@ -1,8 +1,8 @@
 """Inverse-kinematics kernels: each thread repeats a solver step to solve one problem.
 
 The step is a program that maps a configuration, a solver state and goals to the next configuration
-and solver state, as in `llvm.search`. In the form "search", a thread works on one problem. When
-the problem is solved or all tries are used, the thread takes the next problem, so that no thread
+and solver state, as in `llvm.search`. In the form "search", a thread works on one problem. When the
+problem is solved or all attempts have failed, the thread takes the next problem, so that no thread
 waits for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the
 same problem, each from a different start (initial configuration). The first solution in the order
 of the starts is used. The result for a problem depends neither on its index nor on the form.
@@ -29,12 +29,12 @@ class Searching(Threads):
 
     The first input and output of the step are configurations; the second are solver states. The
     first entry of a solver state is the status of a search (0: running, 1: solved, 2: abandoned);
-    the second is the distance from the goals. Each problem is tried from several initial
-    configurations. The first two inputs of the kernel are the initial configuration for the first
-    try of each problem, and an initial solver state for each try. `next` counts the problems that
-    threads have taken. `left` holds the number of hard problems, followed by their indices. A
-    kernel of the form "search" adds the problems that it does not solve to this list, and a kernel
-    of the form "tries" then works on them.
+    the second is the distance from the goals. The search for each problem starts from several
+    initial configurations. The first two inputs of the kernel are the initial configuration for the
+    first attempt at each problem, and an initial solver state for each attempt. `next` counts the
+    problems that threads have taken. `left` holds the number of hard problems, followed by their
+    indices. A kernel of the form "search" adds the problems that it does not solve to this list,
+    and a kernel of the form "tries" then works on them.
     """
 
     more = (
@@ -86,7 +86,7 @@ class Searching(Threads):
         return " ".join(text.format(k=k, i=i) for k, v in outputs for i in range(v.size))
 
     def _goals(self, starts: list[int]) -> str:
-        """Return code that copies a problem's goals to shared memory."""
+        """Generate code that copies a problem's goals to shared memory."""
         lines = [
             f"for (int i = 0; i < {v.size}; i++) "
             f"tile[({starts[k]} + i) * LANES + lane] = in{k}[problem * row_in{k} + i];"
@@ -96,7 +96,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins one attempt of the search.
+        """Generate code that begins one attempt of the search.
 
         The first attempt begins at the caller's configuration and the last one at the best
         configuration found so far. All others begin at stored configurations.
@@ -202,7 +202,7 @@ def around(size: int, rotations: tuple[int, ...]) -> str:
     sets invalid goals to NaN, and initializes the configurations of all problems to NaN.
 
     - table: as in `llvm.ranking`.
-    - begins: initial configuration for the first try of each problem, if not null.
+    - begins: initial configuration for the first attempt at each problem, if not null.
     - rotations: offsets, in the goals, of the nine entries of each rotation matrix.
 
     "narrow" converts configurations from float32 to float64 and clamps them to limits. "look"

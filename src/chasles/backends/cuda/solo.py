@@ -73,7 +73,7 @@ class Solo(Crew):
         return [line.replace("const long long first", "long long first") for line in lines]
 
     def _request(self, arrays: Sequence[Region], first: str, arrived: str) -> list[str]:
-        """Return CUDA statements that make one thread request the rows of a tile.
+        """Generate CUDA statements that make one thread request the rows of a tile.
 
         `first` is the index of the tile's first state, as a C expression.
         """
@@ -121,7 +121,7 @@ class Solo(Crew):
             self.body.say("}")
 
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
-        """Write code for sines and cosines: straight-line code, or a loop if an angle is large."""
+        """Emit code for sines and cosines: straight-line code, or a loop if an angle is large."""
         self._list_turns(rows)
         f, say = self.number.function, self.body.say
         say("{")

@@ -197,7 +197,7 @@ class Tiled(Threads):
         return f"tile{self._element(self.results[output], size, index, apart)} = {value};"
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Write code that reduces angles modulo 2 pi and stores their sines and cosines."""
+        """Emit code that reduces angles modulo 2 pi and stores their sines and cosines."""
         plan, body = self.plan, self.body
         if turning := plan.turning(turns):
             body.bring_near([f"tile{self._input(k)}" for k in turning])
@@ -250,7 +250,7 @@ class Tiled(Threads):
         ]
 
     def _place_packed(self) -> list[str]:
-        """Return code that places the buffer for long rows, and copies their column indices."""
+        """Generate code that places the buffer for long rows, and copies their column indices."""
         return [
             f"  real* const waiting = tile + {self.size} * LANES;",
             "  unsigned short* const columns = "
@@ -259,7 +259,7 @@ class Tiled(Threads):
         ]
 
     def _bring(self) -> list[str]:
-        """Return code that copies the inputs to the tile."""
+        """Generate code that copies the inputs to the tile."""
         lines = []
         arrays = [(k, v.size, self.regions[k]) for k, v in enumerate(self.program.inputs)]
         if self.form == "columns":
@@ -286,7 +286,7 @@ class Tiled(Threads):
         rows: str = "rows",
         arrived: str = "arrived",
     ) -> list[str]:
-        """Return CUDA statements that make one thread request the rows of the given inputs."""
+        """Generate CUDA statements that make one thread request the rows of the given inputs."""
         lines = []
         for k, size, _ in arrays:
             whole = self._whole(k, rows)
@@ -298,7 +298,7 @@ class Tiled(Threads):
         return lines
 
     def _receive(self, arrays: Sequence[Region], arrived: str = "arrived") -> list[str]:
-        """Return code that waits for requested rows and copies all other rows to the tile."""
+        """Generate code that waits for requested rows and copies all other rows to the tile."""
         lines = []
         for k, size, region in arrays:
             lines += [f"  if (!({self._whole(k)}))", "#pragma unroll 1"]
@@ -308,12 +308,12 @@ class Tiled(Threads):
         return [*lines, "  fetched();", f"  await({arrived});", "  __syncwarp();"]
 
     def _give(self) -> list[str]:
-        """Return code that copies rows of results from the tile to the outputs."""
+        """Generate code that copies rows of results from the tile to the outputs."""
         lines = self._send()
         return [*lines, "  if (lane == 0) given();"] if lines else []
 
     def _send(self) -> list[str]:
-        """Return code that begins to copy rows of results from the tile to the outputs."""
+        """Generate code that begins to copy rows of results from the tile to the outputs."""
         if not self.results and not self.packed:
             return []
         lines = ["  before_bulk();", "  __syncwarp();"]

@@ -20,7 +20,7 @@ OWN = (
 - offsets: offset at which each pose is copied into the kernel's input.
 - lower, upper: limits of the configuration.
 - sides: active limit of each coordinate, one byte each: 1 (upper), -1 (lower) or 0 (none).
-- counts: number of solver steps of each try.
+- counts: number of solver steps of each attempt.
 - outs: results of one solver step. They must not overlap any input.
 """
 
@@ -36,7 +36,7 @@ INFINITE = "0x7FF0000000000000"
 
 
 def _posed() -> str:
-    """Return LLVM IR of a function that copies a (4, 4) matrix and tests whether it is a pose."""
+    """Generate an LLVM function that copies a (4, 4) matrix and tests whether it is a pose."""
     lines = ["define internal i1 @posed(ptr %from, ptr %to) {", "entry:"]
     for k in range(16):
         lines += [f"  %at{k} = getelementptr double, ptr %from, i64 {k}"]

@@ -1,4 +1,4 @@
-"""Code in LLVM IR that checks the arguments of a call and gathers them for a kernel.
+"""LLVM IR code that checks the arguments of a call and gathers them for a kernel.
 
 If the code does not handle an argument, Python code handles the call.
 """
@@ -70,7 +70,7 @@ def _item_size(w: Routine, number: str) -> str:
 
 
 def plain() -> str:
-    """Write a function that returns the data address of an argument for one state, or null.
+    """Generate a function that returns the data address of an argument for one state, or null.
 
     The function handles arrays with the kernel's shape, dtype (NumPy's type number %number) and
     memory layout (%flags); `prepared` handles all other arguments.
@@ -92,7 +92,9 @@ def plain() -> str:
 
 
 def prepared() -> str:
-    """Write a function that sets %data and %stride, an argument's address and row stride (bytes).
+    """Generate a function that finds the address and the row stride (bytes) of an argument.
+
+    The function stores them in %data and %stride.
 
     %lead, %dims, %count: the number of leading axes of the batch, their sizes, and the product of
     the sizes. For one state, %lead is 0, %count is 1, and %dims is not used. Elements that must be

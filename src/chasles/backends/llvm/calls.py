@@ -184,7 +184,7 @@ def _guard(w: Routine, count: str, made: str, no: str) -> None:
 
 
 def single(w: Routine, no: str) -> None:
-    """Emit code that handles one state if all arguments are plain arrays, else branches to `no`.
+    """Emit code for calls with one state and plain arrays; other calls branch to `no`.
 
     A plain array has the kernel's shape and dtype and is C-contiguous. This code for the most
     common calls avoids the overhead of handling batches and other arguments. The code reads %way
@@ -241,10 +241,11 @@ def _run_given(w: Routine, in_places: str, out_places: str) -> None:
 
 
 def usual(count: int) -> str:
-    """Write the entry point that evaluates kernels with `count` inputs and one output at one state.
+    """Generate the entry point for one state and kernels with one output.
 
-    This entry does what `entry` does, but without loops, which take a tenth of the call time if the
-    kernel is small. The function `general` handles all other calls.
+    The kernels have `count` inputs. This entry does what `entry` does, but without loops, which
+    take a tenth of the call time if the kernel is small. The function `general` handles all other
+    calls.
     """
     w = Routine(f"ptr @entry{count}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
@@ -285,7 +286,7 @@ def usual(count: int) -> str:
 
 
 def helpers() -> list[str]:
-    """Write the functions `turned` (checks quaternions) and `fresh` (returns a new array)."""
+    """Generate the functions `turned` (checks quaternions) and `fresh` (returns a new array)."""
     w = Routine("internal i1 @turned(ptr %way, ptr %places) noinline")
     no = w.label()
     quaternions(w, ("%places", "%places"), "false", "1", no)
@@ -324,7 +325,7 @@ def _plain_array(w: Routine, item: str, rank: str, flags: int, no: str) -> Array
 
 
 def answered() -> str:
-    """Write a function that runs a kernel on the arguments of a call and returns the results.
+    """Generate a function that runs a kernel on the arguments of a call and returns the results.
 
     The function returns null with an exception set on failure, or NOT_TAKEN if Python code must
     handle the call.
@@ -419,7 +420,7 @@ def answered() -> str:
 
 
 def _released() -> str:
-    """Write a function that frees memory unless its address is null."""
+    """Generate a function that frees memory unless its address is null."""
     w = Routine("internal void @released(ptr %memory)")
     with w.when(w.opposite(w.is_null("%memory"))):
         w.do(context(w, "give_back"), "ptr %memory")

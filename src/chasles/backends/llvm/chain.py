@@ -65,7 +65,7 @@ class _Places(NamedTuple):
     passed: Mapping[str, int]
 
     def lines(self, own: str, name: str, *, read: bool) -> list[str]:
-        """Return LLVM IR that sets `own` to an array's address, and `own.step` to its stride."""
+        """Generate LLVM IR that sets `own` to an array's address, and `own.step` to its stride."""
         if name in self.passed:
             return [
                 f"  {own} = getelementptr i8, ptr %workspace, i64 {self.passed[name]}",

@@ -42,7 +42,7 @@ from chasles.backends.objects import (
 
 
 def module() -> str:
-    """Return the LLVM module of the built-in functions that read arguments and call kernels."""
+    """Generate the LLVM module of the built-in functions that read arguments and call kernels."""
     parts = ["@context = external global ptr\n", number(), sequence(), *copied()]
     parts += [
         _same_number(),
@@ -65,7 +65,7 @@ def module() -> str:
 
 
 def _same_number() -> str:
-    """Write a function that tests whether two objects are identical or floats with equal bits."""
+    """Generate a function that tests whether two objects are identical or bitwise equal floats."""
     w = Routine("internal i1 @same_number(ptr %a, ptr %b)")
     with w.when(w.same("%a", "%b")):
         w.answer("i1 true")
@@ -77,7 +77,7 @@ def _same_number() -> str:
 
 
 def _same() -> str:
-    """Write a function that tests whether two option values (strings, tuples of floats) are equal.
+    """Generate a function that tests two option values (strings, tuples of floats) for equality.
 
     Identical values are equal. The function never calls methods of user-defined types: types must
     match exactly, and tuples are not compared recursively.
@@ -105,7 +105,7 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Write a function that tests whether `f_ext` matches the call descriptor %way.
+    """Generate a function that tests whether `f_ext` matches the call descriptor %way.
 
     `f_ext` must have the keys listed in the descriptor, in the same order. Each value is an array,
     or an object of the type in the descriptor, which contains the array. The arrays are stored in
@@ -156,7 +156,7 @@ def _loads() -> str:
 
 
 def _fits() -> str:
-    """Write a function that tests whether a call matches the call descriptor %way.
+    """Generate a function that tests whether a call matches the call descriptor %way.
 
     The function returns the kernel's inputs, or null if the call does not match.
     """
@@ -216,7 +216,7 @@ def _fits() -> str:
 
 
 def _entry() -> str:
-    """Write `entry`, the C function that Python calls.
+    """Generate `entry`, the C function that Python calls.
 
     `entry` handles calls for one state that match the first call descriptor, with or without
     `out=`. The function `general` handles all other calls.
@@ -243,7 +243,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that calls the kernel suited to the arguments, or else the fallback."""
+    """Generate a function that calls the kernel suited to the arguments, or else the fallback."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -333,7 +333,7 @@ def _keywords(
 
 
 def _called() -> str:
-    """Write the function `tp_call` of a class whose objects have a fast entry as their first field.
+    """Generate the function `tp_call` of a class whose first field is a fast entry.
 
     If there is no entry, or if the first argument is not an array, list or tuple, the function
     calls Python's own `tp_call`.

@@ -1,4 +1,4 @@
-"""Code in LLVM IR that copies values from Python and NumPy objects for `llvm.entry`.
+"""LLVM IR code that copies values from Python and NumPy objects for `llvm.entry`.
 
 The values come from lists and tuples of floats and integers, and from arrays that are not
 C-contiguous or have a different dtype. Methods of user-defined types are never called, because
@@ -33,7 +33,7 @@ def kind_of(w: Routine, item: str) -> str:
 
 
 def number() -> str:
-    """Write a function that converts a float or an integer to a double, or returns false.
+    """Generate a function that converts a float or an integer to a double, or returns false.
 
     The function accepts Python's float and int and NumPy's float64, and stores the double in
     %value.
@@ -58,7 +58,7 @@ def number() -> str:
 
 
 def sequence() -> str:
-    """Write a function that copies a list or tuple of %size numbers to %to.
+    """Generate a function that copies a list or tuple of %size numbers to %to.
 
     The function returns false if %item is not a list or tuple of %size numbers.
     """
@@ -93,7 +93,7 @@ def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
 
 
 def copied() -> list[str]:
-    """Return LLVM IR of functions that copy an array with any strides to a contiguous array.
+    """Generate LLVM IR for functions that copy an array with any strides to a contiguous array.
 
     There is one function for each pair of input and output types. The function `copied` in LLVM IR
     calls the right one, or returns false if the types are not supported.

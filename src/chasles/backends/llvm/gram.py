@@ -27,7 +27,7 @@ def lanes() -> int:
 
 
 def _square(w: Writer, many: int) -> str:
-    """Return a function in LLVM IR that updates adjacent square blocks of a Gram matrix.
+    """Generate a function in LLVM IR that updates adjacent square blocks of a Gram matrix.
 
     The function adds the products W'W of `count` rows of W to the blocks.
 
@@ -71,7 +71,7 @@ def _loaded(w: Writer, place: str) -> str:
 
 
 def _source(machine: Machine) -> str:
-    """Return the LLVM module with `gram`, which updates the Gram matrix of one column block."""
+    """Generate the LLVM module with `gram`, which updates the Gram matrix of one column block."""
     width = machine.width
     functions = [_square(Writer(width, machine.fuse), many) for many in range(1, ABREAST + 1)]
     calls = []

@@ -1,6 +1,6 @@
 """Source of an iterative kernel (`llvm.iterated`), in LLVM IR.
 
-This module is long because all functions of the kernel use the same tile layout.
+All functions of the kernel use the same tile layout.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def even(place: int) -> int:
 
 
 def text(layout: Layout) -> str:
-    """Return the LLVM module with the function `batch`, which processes states in chunks."""
+    """Generate the LLVM module with the function `batch`, which processes states in chunks."""
     pooled = ["refine", *(["rescue"] if layout.quick else [])]
     names = ["begin", *pooled, *(["adjust"] if layout.marks else []), "end"]
     declared = "\n".join(f"declare void @{name}_tiled({TAKEN})" for name in names)
@@ -71,7 +71,7 @@ def text(layout: Layout) -> str:
 
 
 def _aimed(layout: Layout) -> str:
-    """Return the function that fills the tables with the addresses of a tile's arrays.
+    """Generate the function that fills the tables with the addresses of a tile's arrays.
 
     %row: first row of the tile in the caller's arrays.
     """
@@ -111,7 +111,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return LLVM IR of functions that count unconverged states, copy states and locate states."""
+    """Generate LLVM functions that count unconverged states, copy states and locate states."""
     kind, lanes, every = layout.kind, layout.lanes, sum(layout.sizes)
     return f"""
 define internal i64 @open(ptr %tile) {{
@@ -193,7 +193,7 @@ entry:
 
 
 def _copies(layout: Layout) -> str:
-    """Return code that copies one group of entries of a state from %source to %target."""
+    """Generate code that copies one group of entries of a state from %source to %target."""
     kind, lines = layout.kind, list[str]()
     for k in range(layout.group):
         far = k * layout.lanes
@@ -207,7 +207,7 @@ def _copies(layout: Layout) -> str:
 
 
 def _adjusted(layout: Layout) -> str:
-    """Return the LLVM function that calls `adjust` for a tile if any of its states is marked."""
+    """Generate the LLVM function that calls `adjust` for a tile if any of its states is marked."""
     lanes, vector = layout.lanes, f"<{layout.lanes} x {layout.kind}>"
     return f"""
 define internal void @adjusted(ptr %tile, ptr %places, ptr %strides, ptr %workspace) {{
@@ -229,7 +229,7 @@ end:
 
 
 def _pool(layout: Layout, name: str) -> str:
-    """Return the function that runs `refine` or `rescue` on all unconverged states of a chunk.
+    """Generate the function that runs `refine` or `rescue` on all unconverged states of a chunk.
 
     `refine` is repeated until each state has converged or, unless `quick` is 0, has run `quick`
     iterations in total. `rescue` is repeated until each state has converged.
@@ -323,7 +323,7 @@ end:
 
 
 def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
-    """Return code that tests whether a state needs another iteration of `refine` or `rescue`."""
+    """Generate code that tests whether a state needs another iteration of `refine` or `rescue`."""
     kind, p = layout.kind, prefix
     lines = [
         f"  %{p}_status = load {kind}, ptr {status}",
@@ -341,7 +341,7 @@ def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
 
 
 def _batch(layout: Layout) -> str:
-    """Return the function for many states, in chunks of several tiles.
+    """Generate the function for many states, in chunks of several tiles.
 
     Each program runs for all tiles before the next program starts, so that its code stays in the
     cache. In the last tile, unused lanes repeat the last row. The iterations run in these lanes

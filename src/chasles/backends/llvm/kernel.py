@@ -39,7 +39,7 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Threads share a batch in multiples of this number of rows, so that they process whole tiles."""
+"""Unit (rows) in which a batch is divided among threads, so that they process whole tiles."""
 RECENT = 32
 """Maximum number of unused kernels that stay loaded, in case an equal robot is created again."""
 

@@ -37,12 +37,12 @@ GIVEN = (
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return LLVM IR that computes the address of a table entry."""
+    """Generate LLVM IR that computes the address of a table entry."""
     return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
 
 
 def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return LLVM IR that loads a table entry."""
+    """Generate LLVM IR that loads a table entry."""
     return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 

@@ -312,7 +312,7 @@ def limit(w: Writer) -> float:
 
 
 def cold_angles(w: Writer) -> str:
-    """Return LLVM IR that computes sines and cosines of large angles with the C library."""
+    """Generate LLVM IR that computes sines and cosines of large angles with the C library."""
     t = w.element.name
     same = "fadd double {0}, 0x8000000000000000"
     to_double, back = (

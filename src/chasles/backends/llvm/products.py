@@ -187,7 +187,7 @@ class Products:
         return replace(self.staged.head, outputs=outputs, results=results, code=tuple(made))
 
     def _entries_of(self, result: int, c: int) -> dict[int, int]:
-        """Return {row: entry} for the nonzeros in column c of the last factor of a result."""
+        """Return the nonzero entries in column c of a result's last factor, by row."""
         factor, columns = self.staged.chains[result][-1], self._columns(result)
         refs, present = self.staged.head.results[factor], self.staged.present(factor)
         return {r: refs[r * columns + c] for r, some in enumerate(present) if c in some}
@@ -224,7 +224,7 @@ class Products:
         return len(code) - 1
 
     def functions(self, w: Writer) -> str:
-        """Return LLVM IR of the functions that multiply the matrices of each group k of results.
+        """Generate LLVM IR for the functions that multiply the matrices of each group k of results.
 
         `prepare<k>` computes all products except the last, and `product<k>` computes the last.
         `past<k>` is like `product<k>`, but writes its results with stores that bypass the cache.
@@ -248,7 +248,7 @@ class Products:
         return all(streams(w, v.size) for v in self.staged.outputs)
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
-        """Return the LLVM function that computes a group's products except the last one.
+        """Generate the LLVM function that computes a group's products except the last one.
 
         The function stores the right-hand factor of the last product in %ready.
         """
@@ -264,7 +264,7 @@ class Products:
         return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
 
     def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
-        """Return the LLVM function that computes a group's last product and stores it in `to`."""
+        """Generate the LLVM function that computes a group's last product and stores it in `to`."""
         blocks = self._places(group)
         for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
             to[k].add(r, self._packing[k][b], value)
@@ -296,7 +296,7 @@ class Products:
         return [f"@product{k}" for k in range(len(self.groups))]
 
     def run(self, w: Writer, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        """Return the function `run`, which evaluates the program and all products for one state."""
+        """Generate the function `run`, which runs the program and all products for one state."""
         sizes = (len(self._entries), len(self._blocks))
         places = [w.reserve(max(size, 1)) for size in sizes]
         w.raw(f"  call void @head({', '.join(f'ptr {p}' for p in (*inputs, *places))})")
@@ -305,7 +305,7 @@ class Products:
         return w.function(f"internal void @run({parameters}) nounwind")
 
     def finish(self, w: Writer) -> str:
-        """Return the function `finish`, which computes the products of a tile of states.
+        """Generate the function `finish`, which computes the products of a tile of states.
 
         - %slots: matrix entries and blocks of the tile.
         - %rows: working memory for `width` times `row` vectors.

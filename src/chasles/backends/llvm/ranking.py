@@ -1,4 +1,4 @@
-"""Code in LLVM IR that finds, for each search, the initial configurations nearest to its goals."""
+"""LLVM IR code that finds, for each search, the initial configurations nearest to its goals."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ divided into `LANES` groups, and each lane of a vector processes the starts of o
 
 
 def ranking(fuse: bool) -> str:
-    """Return the function `rank`, which finds the nearest start per group and sorts these starts.
+    """Generate the function `rank`, which finds the nearest start per group and sorts these starts.
 
     Starts are initial configurations. For each problem, the nearest starts are sorted by their
     distance from the problem's goals. Up to a term that all starts share, the squared distance is a
@@ -122,7 +122,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Return LLVM IR that sorts SIMD lanes by distance and stores the rank of each lane."""
+    """Generate LLVM IR that sorts SIMD lanes by distance and stores the rank of each lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):

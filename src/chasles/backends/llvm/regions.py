@@ -21,7 +21,7 @@ machine code. The slots for Python follow, then those for machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
-    """Return code that loops over `count` slots of the region table.
+    """Generate code that loops over `count` slots of the region table.
 
     - first: index of the first slot's first word in the table.
     - inside: code of the loop body, which branches to %{name}.next.
@@ -51,7 +51,7 @@ _MACHINE = 2 + SLOTS * WORDS
 
 
 def _searched(name: str, first: int, used: int) -> str:
-    """Return code that branches to %fine if a single memory region allows the access.
+    """Generate code that branches to %fine if a single memory region allows the access.
 
     The region must contain the address %from and all accessed bytes, from %start up to %end
     (exclusive). The code sets %seen if any region contains the address %from.

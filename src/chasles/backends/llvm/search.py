@@ -82,14 +82,15 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the configurations (count, n), the solver states, and an integer array (count, 2).
 
-        The integers are, for each problem, the total number of steps and the index of the last try.
+        The integers are, for each problem, the total number of steps and the index of the last
+        attempt.
 
         - goals: the kernel's inputs after configuration and solver state (count or 1, size). A
           single row is shared by all problems.
-        - begins (count or 1, n): initial configuration for the first try of each problem.
-        - ranks (count, k): indices in `starts` for the next tries. Later tries use the rows of
-          `starts` beginning with index `others`.
-        - memories: initial solver state for each try, including a final one that starts at the
+        - begins (count or 1, n): initial configuration for the first attempt at each problem.
+        - ranks (count, k): indices in `starts` for the next attempts. Later attempts use the rows
+          of `starts` beginning with index `others`.
+        - memories: initial solver state for each attempt, including a final one that starts at the
           best configuration found.
         """
         inputs = self.kernel.interface.inputs
@@ -129,10 +130,10 @@ class Search:
 class Alone:
     """A prepared search that solves one problem per call, within microseconds.
 
-    If there is an initial guess, the first try starts from the guess and runs alone. If this try
-    fails, or if there is no guess, several tries run in the lanes of a vector. The successful try
-    with the lowest index provides the result. Therefore the result is bitwise identical to the
-    result of a batch.
+    If there is an initial guess, the first attempt starts from the guess and runs alone. If this
+    attempt fails, or if there is no guess, several attempts run in the lanes of a vector. The
+    successful attempt with the lowest index provides the result. Therefore the result is bitwise
+    identical to the result of a batch.
 
     - constants: the kernel's inputs after the goals.
     - offsets: for each pose, the offset of its 12 entries in the goals.
@@ -149,10 +150,10 @@ class Alone:
     constants : list of arrays (1, size)
         Copies of the kernel's other inputs, which may be changed between calls.
     guess : (n,)
-        Initial configuration of the first try, set by the caller before a call with a guess.
+        Initial configuration of the first attempt, set by the caller before a call with a guess.
     answer : (n + m + 2 + ceil(n / 8),)
         The configuration (n) and the solver state (m) found, the total number of steps and the
-        index of the last try (integers), and the active limits (one byte per coordinate).
+        index of the last attempt (integers), and the active limits (one byte per coordinate).
     """
 
     def __init__(
@@ -201,7 +202,7 @@ class Alone:
         )  # a single step writes its results to row 1 of the configurations and solver states
         places_of_poses = self._table(offsets)
         ways = []
-        for own in (ranks[1:], ranks):  # without a guess, the first try uses the nearest start
+        for own in (ranks[1:], ranks):  # without a guess, the first attempt uses the nearest start
             numbers = (tries, len(own), len(sizes), whole, space, where, others)
             pointers = (ins, rows, sizes_, places_, at(self.guess), rows, at(own))
             results = map(at, (starts, memories, point, end, steps))

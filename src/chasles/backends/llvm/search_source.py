@@ -11,11 +11,11 @@ GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TAB
 
 Integers:
 
-- tries: number of tries before the final one, which starts at the best configuration found.
-- ranked, inputs: numbers of ranked tries and of kernel inputs.
+- tries: number of attempts before the final one, which starts at the best configuration found.
+- ranked, inputs: numbers of ranked attempts and of kernel inputs.
 - size: size (bytes) of the memory for a block of searches.
 - space, table: offsets of the workspace and of the search table in the block's memory.
-- others: index, in `starts`, of the initial configuration for the first try that is not ranked.
+- others: index, in `starts`, of the initial configuration for the first attempt that is not ranked.
 
 Tables:
 
@@ -23,22 +23,22 @@ Tables:
   first two entries of both tables are unused.
 - sizes: row sizes (bytes) of the kernel inputs.
 - places: offset of each input in the block's memory.
-- begins, begin_row: initial configuration of each problem's first try, and row stride (bytes).
-- ranks: index, in `starts`, of the initial configuration of each ranked try.
+- begins, begin_row: initial configuration of each problem's first attempt, and row stride (bytes).
+- ranks: index, in `starts`, of the initial configuration of each ranked attempt.
 - starts: all initial configurations.
-- memories: initial solver states of all tries.
+- memories: initial solver states of all attempts.
 
 Results:
 
 - points, ends: final configurations and solver states.
-- steps: number of steps, and index of the last try, for each problem.
+- steps: number of steps, and index of the last attempt, for each problem.
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
 
 
 def row(name: str, start: str, size: str, index: str) -> str:
-    """Return LLVM IR that computes the address of a row from its index and size."""
+    """Generate LLVM IR that computes the address of a row from its index and size."""
     return (
         f"  %{name}.far = mul i64 %{index}, %{size}\n"
         f"  %{name} = getelementptr i8, ptr %{start}, i64 %{name}.far"

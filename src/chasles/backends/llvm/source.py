@@ -7,7 +7,7 @@ lanes. A result that occurs several times in the outputs is stored once. Constan
 written before the loop over tiles. A program with tiled arrays (`Program.tiled`) has only the
 function `tiled`, which other code calls for one tile.
 
-This module is long because all functions of an LLVM module share the layout of its tiles.
+All functions of the LLVM module share the layout of its tiles.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +38,8 @@ WORTH_THREADS = 10_000_000
 """Minimum number of operations (about 0.3 ms of work) for which a batch uses several threads."""
 
 MANY, GROUP = 8, 4
-"""If a program has more than MANY parts, each part computes GROUP tiles before the next part runs.
-A tile is a block with one state per SIMD lane."""
+"""Numbers of parts and of tiles. If a program has more than MANY parts, each part computes GROUP
+tiles before the next part runs. A tile is a block with one state per SIMD lane."""
 
 LOOP = 12_000
 """Number of instructions above which a program is compiled as a loop, if it consists of similar
@@ -55,16 +55,16 @@ computes one state of a batch. Above it, each lane computes one matrix column (`
 the code stays in the cache."""
 
 FAR, LASTING = 100, 16_000
-"""In programs with more than LASTING instructions, a value that has not been used for FAR
-instructions is loaded from memory again instead of staying in a register. LLVM then allocates
-registers for the functions of a large robot in two thirds of the time, and the code is equally
-fast. Shorter programs would be 3 to 11 % slower.
+"""Thresholds for reloading values. In programs with more than LASTING instructions, a value that
+has not been used for FAR instructions is loaded from memory again instead of staying in a register.
+LLVM then allocates registers for the functions of a large robot in two thirds of the time, and the
+code is equally fast. Shorter programs would be 3 to 11 % slower.
 """
 
 FAR_TILED = 70
-"""The value used instead of FAR in programs with tiled arrays (`Program.tiled`), even short ones.
+"""Threshold that replaces FAR in programs with tiled arrays (`Program.tiled`), even short ones.
 These programs use most of their inputs several times, and reloading values makes them 10 to 20 %
-faster. With a threshold of 100, contact steps take 1 to 2 % longer.
+faster. With FAR as the threshold, contact steps take 1 to 2 % longer.
 """
 
 SHARE = 10000
@@ -83,7 +83,7 @@ class Module:
 
 
 def module(whole: Program | Staged, target: Target) -> Module:
-    """Return the LLVM module for a program."""
+    """Generate the LLVM module for a program."""
     products = None
     if isinstance(whole, Staged):
         products = Products(whole, target.width)
@@ -187,7 +187,7 @@ def _parts(
     going: Mapping[int, list[Place]],
     pack: Mapping[int, tuple[int, ...]] | None = None,
 ) -> list[str]:
-    """Return the LLVM functions of all parts of a program.
+    """Generate the LLVM functions of all parts of a program.
 
     The SIMD lanes hold different states or, if `pack` is given, different limbs of the robot in one
     state.
@@ -212,7 +212,7 @@ def _one(
     products: Products | None,
     target: Target,
 ) -> str:
-    """Return the function `one` for one state, whose outputs must not overlap its inputs."""
+    """Generate the function `one` for one state, whose outputs must not overlap its inputs."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
     texts = []
@@ -242,7 +242,7 @@ def _one(
 
 
 def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
-    """Return the LLVM function `one`, which computes one state by calling `batch` with count 1.
+    """Generate the LLVM function `one`, which computes one state by calling `batch` with count 1.
 
     Calling `batch` halves the compile time, because LLVM compiles the program only once.
     """
@@ -474,7 +474,7 @@ def _runs(columns: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _copied(w: Writer) -> str:
-    """Return the function that copies vectors from one tile to another."""
+    """Generate the function that copies vectors from one tile to another."""
     text = f"""entry:
   br label %loop
 loop:

@@ -40,13 +40,13 @@ class Lines:
         self._first = w.at(base, self._ahead, w.element.name)
 
     def begin(self, vector: str) -> None:
-        """Write the elements of the first vector that precede the first whole cache line."""
+        """Emit stores of the elements that precede the first whole cache line."""
         w = self._w
         missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
         self._part(-w.width, vector, vector, "uge", missing)
 
     def write(self, start: int | str, before: str, after: str) -> None:
-        """Write one cache line, which begins in vector `before` and ends in vector `after`.
+        """Emit a store of a cache line that begins in vector `before` and ends in vector `after`.
 
         start: index of the first element of `before`.
         """
@@ -55,7 +55,7 @@ class Lines:
         w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
 
     def end(self, start: int, rest: int, before: str, after: str) -> None:
-        """Write the end of a row, beginning with its last full vector.
+        """Emit stores of the end of a row, beginning with its last full vector.
 
         start: index of the first element of the vector.
         rest: number of elements of the next vector, `after`, that belong to the row.
@@ -72,7 +72,7 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write part of a cache line: SIMD lanes below `limit` ("slt"), or all others ("uge")."""
+        """Emit a store of part of a cache line: lanes below ("slt") or from `limit` on ("uge")."""
         w = self._w
         line, place = self._line(start, before, after)
         mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
@@ -82,7 +82,7 @@ class Lines:
         )
 
     def _spread(self, number: str) -> str:
-        """Return a vector with an integer in all lanes."""
+        """Emit code that copies an integer to all lanes; return the vector."""
         w, bits = self._w, self._w.element.bits
         short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
         one = w.emit(f"insertelement {w.integers} poison, i{bits} {short}, i32 0")
@@ -90,7 +90,7 @@ class Lines:
 
 
 def scatter_past(w: Writer, output: int, n: int) -> str:
-    """Return the function that writes long rows of results with stores that bypass the cache.
+    """Generate the function that writes long rows of results with stores that bypass the cache.
 
     The rows must be contiguous, so that a cache line shared by two rows is written as a whole.
     For short rows or other strides, see `tiles.scatter`.

@@ -20,7 +20,7 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
-"""Average number of row ranges per thread. Threads that start late or are slow take fewer."""
+"""Average number of row ranges per thread. Late or slow threads process fewer ranges."""
 
 PATIENCE = 2_000_000_000
 """Approximate number of operations per thread in one call to machine code. Python handles
@@ -321,7 +321,7 @@ class Pool:
         kinds = (pointer, pointer, pointer, size, size, size, size)
         self._share = ctypes.CFUNCTYPE(size, *kinds)(self.share)
         self._serve = ctypes.CFUNCTYPE(None, pointer)(code.address("serve"))
-        # The object is never freed, because its threads use it.
+        # The pool is never freed, because its threads keep using its memory.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
         checked.enter(self.address, self.address + _SIZE)
         self._begin()
@@ -332,7 +332,7 @@ class Pool:
         """Reset the pool, initially and after a fork: no threads, no jobs, and locks released."""
         self._started = 0
         ctypes.memset(self.address, 0, _SIZE)
-        if sys.platform != "win32":  # on Windows, zeros are valid locks
+        if sys.platform != "win32":  # on Windows, a lock that contains zeros is valid
             library, _ = _libraries()
             for begin, place in (("mutex", _LOCK), ("cond", _WORK), ("cond", _DONE)):
                 start = getattr(library, f"pthread_{begin}_init")

@@ -277,7 +277,7 @@ def scatter(
 def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
     """Emit code that prefetches, in each row, the entry that is `AHEAD` columns after `start`.
 
-    how: LLVM's read/write flag and locality.
+    how: read/write flag and locality hint, as operands of LLVM's prefetch intrinsic.
     """
     soon = w.emit(f"add i64 {start}, {AHEAD}")
     for row in rows:

@@ -1,10 +1,10 @@
 """Compile one module in a separate process, from text on standard input to code on standard output.
 
 The module runs as a script that imports nothing from chasles, so that it starts in a fraction of a
-second. The first line of the input describes the machine; the output begins with the SHA-256 of the
-rest. LLVM's instruction scheduler before register allocation is disabled, because its run time
-grows faster than linearly with the length of a block. Long blocks are already written in an order
-that keeps few values alive.
+second. The first line of the input describes the machine; the output begins with the SHA-256 digest
+of the rest. LLVM's instruction scheduler before register allocation is disabled, because its run
+time grows faster than linearly with the length of a block. Long blocks are already written in an
+order that keeps few values alive.
 """
 
 import hashlib

@@ -31,7 +31,7 @@ NONE = "·"
 MANY = 12
 """Maximum number of degrees of freedom for which costly methods are counted by default.
 
-For larger robots, closed-form equations have more than about a hundred thousand operations.
+For larger robots, the closed-form equations contain roughly 100,000 operations or more.
 """
 
 MAIN = (

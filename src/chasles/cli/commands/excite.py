@@ -56,8 +56,8 @@ def excite(
     """Optimize an excitation motion for parameter identification.
 
     The motion is a Fourier series or a spline that starts and ends at rest and
-    respects the robot's limits. Execute it on the robot, record the torques, and
-    run `chasles identify`.
+    respects the robot's limits. Execute the motion on the robot, record the
+    torques, and run `chasles identify`.
 
     Examples:
         chasles excite puma560 --velocity 2 --effort 100 -o motion.csv

@@ -169,7 +169,7 @@ def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
         f"{resumed}, {total.rate / 1e6:.3g} million per second"
     )
     if "tau" in job.chosen and total.states:
-        rows = command.table(["joint force"], ["peak", "rms", "unit"])
+        rows = command.table(["generalized force"], ["peak", "rms", "unit"])
         for (name, unit), peak, rms in zip(efforts(job.robot), total.peak, total.rms, strict=True):
             rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
         console.print(rows)
@@ -204,14 +204,14 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
     robot, frame = task.robot, task.summarized
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} samples{length}")
-    rows = command.table(["joint force"], ["peak", "rms", "unit"])
+    rows = command.table(["generalized force"], ["peak", "rms", "unit"])
     forces = zip(efforts(robot), summary.peak, summary.rms, strict=True)
     for (name, unit), peak, rms in forces:
         rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
     console.print(rows)
     if robot.model.constraints:
         console.print(
-            "The robot has closed loops; these are joint forces of its tree, without loop forces."
+            "The robot has closed loops; these generalized forces of its tree exclude loop forces."
         )
     console.print(
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "

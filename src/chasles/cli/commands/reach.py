@@ -31,7 +31,7 @@ def reach(
     fixed: Annotated[
         list[str], repeatable("Joint that keeps its position; repeatable.", metavar="NAME,...")
     ],
-    frame: Annotated[str, option("Frame to place. Default: the tool.")] = "",
+    frame: Annotated[str, option("Frame to move to the pose. Default: the tool.")] = "",
     pose: Annotated[
         str,
         option(
@@ -41,7 +41,11 @@ def reach(
         ),
     ] = "",
     poses: Annotated[
-        Path | None, option("Table of poses (.csv) with columns x, y, z and so on.", metavar="FILE")
+        Path | None,
+        option(
+            "Table of poses (.csv): x, y, z (m), optionally t (s) and an orientation.",
+            metavar="FILE",
+        ),
     ] = None,
     guess: Annotated[str, option("Initial joint positions (rad or m).", metavar="NUMBERS")] = "",
     every: Annotated[bool, option("Return all solutions for one pose.", "--all")] = False,
@@ -54,9 +58,10 @@ def reach(
     """Find joint positions that move a frame to a pose, within the joint limits.
 
     A pose without an orientation constrains only the position.
-    A table of poses with a column t is a path, and each solution starts from the
-    previous solution. Without t, poses are solved independently. The output is a
-    motion file for `chasles motion`, `view` and `trajectory --to` or `--through`.
+    A table of poses with a column t is a path, and the search for each pose
+    starts from the previous solution. Without t, poses are solved independently.
+    The output is a motion file for `chasles motion`, `view` and `trajectory --to`
+    or `--through`.
 
     The exit status is 1 if a pose is out of reach.
 

@@ -87,10 +87,10 @@ def simulate(
     ] = None,
     stiffness: Annotated[
         str | None,
-        option("Proportional gain: one number, or one per joint.", "--stiffness", "--kp"),
+        option("Proportional gain: one value, or one per joint.", "--stiffness", "--kp"),
     ] = None,
     damping: Annotated[
-        str | None, option("Derivative gain: one number, or one per joint.", "--damping", "--kd")
+        str | None, option("Derivative gain: one value, or one per joint.", "--damping", "--kd")
     ] = None,
     goal: Annotated[
         list[str] | None,

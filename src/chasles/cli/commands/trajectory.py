@@ -22,7 +22,7 @@ from chasles.plots.paper import efforts, sheet
 from chasles.robot import Robot
 
 NUMBERS = "X,...|JOINT=X|FILE"
-"""Placeholder in the help text for the value of options that accept a posture."""
+"""Placeholder in the help text for the values of options that accept a posture."""
 
 MOTIONS = (".csv", *READERS)
 """Suffixes of motion files that `--from` and `--to` accept."""
@@ -188,9 +188,9 @@ def _posture(
         q = robot.state(given or {}, default=default)
         return robot.mechanism.closed(q, np.zeros(robot.nv), anywhere=True)[0]
     if len(given) != robot.nq:
-        problem = f"{len(given)} numbers were given, but the robot has {robot.nq} coordinates"
+        problem = f"{len(given)} values were given, but the robot has {robot.nq} coordinates"
         raise InputError(
-            "E-CLI-252", problem, "give one number per coordinate, or JOINT=X", part=flag
+            "E-CLI-252", problem, "give one value per coordinate, or JOINT=X", part=flag
         )
     return np.array(given)
 
@@ -209,7 +209,7 @@ def _needed(
             value = robot.limits.velocity
         if value is None:
             problem = f"{kind} needs --{name}"
-            raise InputError("E-CLI-253", problem, "give one number, or one per joint")
+            raise InputError("E-CLI-253", problem, "give one value, or one per joint")
         found[name] = value
     return found
 

@@ -19,7 +19,9 @@ def verify(
     asked: Asked,
     seed: Annotated[int, option("Seed of the first random state.", min=0)] = 0,
     states: Annotated[int, option("Number of random states.", min=1)] = 2,
-    full: Annotated[bool, option("Include long checks: closed forms of large robots.")] = False,
+    full: Annotated[
+        bool, option("Include slow checks, such as closed forms of large robots.")
+    ] = False,
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
 

@@ -194,16 +194,14 @@ def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) ->
 
 
 def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[Any]:
-    """Implement JAX's transpose rule: return the cotangents of a pushforward's directions."""
+    """Implement JAX's transpose rule: return the cotangents of a pushforward's tangents."""
     origin, applied = function.parent, function.recipe.chain[-1]
     count = len(origin.interface.inputs)
     point, directions = arrays[:count], arrays[count:]
     assert applied.kind == "pushforward", (
-        "a function is linear only in the directions of a pushforward"
+        "a function is linear only in the tangents of a pushforward"
     )
-    assert all(map(ad.is_undefined_primal, directions)), (
-        "all directions must be transposed together"
-    )
+    assert all(map(ad.is_undefined_primal, directions)), "all tangents must be transposed together"
     given = [ad.instantiate_zeros(covector) for covector in covectors]
     bars = _EVALUATE.bind(*point, *given, function=origin.pullback(applied.wrt))
     pairs = zip(bars, directions, strict=True)

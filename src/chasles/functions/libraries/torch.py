@@ -1,4 +1,4 @@
-"""Support for PyTorch tensors, with derivatives, without copies, and inside `torch.compile`.
+"""Support for PyTorch tensors without copies, including autograd, vmap and `torch.compile`.
 
 Outside `torch.compile`, plain tensors are passed directly to the compiled code. Tensors that are
 differentiated or mapped by vmap are passed through a `torch.autograd.Function`, whose derivatives

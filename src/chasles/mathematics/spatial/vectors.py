@@ -232,7 +232,7 @@ class Forces(_Columns[Force]):
         return Transposed(self.columns)
 
     def over(self, D: Matrix) -> "Forces":
-        """Return U D^-1 for a symmetric positive definite D.
+        """Return U D^-1, where U is this matrix, and D is symmetric positive definite.
 
         A row of U that equals a row of D becomes exactly a unit vector.
         """

@@ -177,7 +177,7 @@ class Reversed(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its time derivatives.
+        """Return the motion subspace S and its time derivatives.
 
         `inner` is the joint before the exchange of frames. A motion vector A with derivative Ad in
         the successor frame of `inner` has the derivative Ad + vJ x A in its predecessor frame,

@@ -323,7 +323,7 @@ class Joint:
         return Motions(tuple(columns))
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its time derivatives in the body frame.
+        """Return the motion subspace S and its time derivatives in the body frame.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class Joint:
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
-        """Return the n-th time derivative of S from the first n rates (qd, qdd and so on)."""
+        """Return the n-th time derivative of the subspace S from n rates (qd, qdd and so on)."""
         if not rates:
             return self.subspace(q)
 
@@ -363,7 +363,7 @@ class Joint:
         return Motions(tuple(Motion.of(*entries[k : k + 6]) for k in range(0, 6 * self.nv, 6)))
 
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
-        """Return the time derivative of the components of S in the body frame.
+        """Return the time derivative of the motion subspace S in the body frame.
 
         Parameters
         ----------
@@ -481,7 +481,9 @@ class Joint:
         return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
-        """Return qd such that S qd = v, or the least-squares solution if there is none.
+        """Return the joint velocity for a relative velocity of the joint's two bodies.
+
+        The result qd is the least-squares solution of S qd = v.
 
         Parameters
         ----------
@@ -508,10 +510,11 @@ class Joint:
         return self.active(q).T @ v
 
     def active(self, q: Vector) -> Forces:
-        """Return T_a such that T_a' S = 1. A joint actuator exerts the force T_a @ tau.
+        """Return the active force subspace T_a, with T_a' S = 1.
 
-        Other choices of T_a, such as a force at the rim of a gear wheel, change the bearing loads
-        but not the motion (Featherstone 2008, example 3.2).
+        A joint actuator exerts the spatial force T_a @ tau on the body. Other choices of T_a, such
+        as a force at the rim of a gear wheel, change the bearing loads but not the motion
+        (Featherstone 2008, example 3.2).
 
         Parameters
         ----------
@@ -688,7 +691,7 @@ class Joint:
     # Rotor, resistance and inertia --------------------------------------------------------------
 
     def rotor(self, qdd: Vector) -> Vector:
-        """Return the force that accelerates the rotor (armature times acceleration).
+        """Return the generalized force that accelerates the rotor (armature times acceleration).
 
         Parameters
         ----------
@@ -712,7 +715,9 @@ class Joint:
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C, where C qd is the velocity-dependent force due to the armature.
+        """Return the matrix C of the generalized force C qd due to the armature.
+
+        The force C qd is quadratic in the velocities.
 
         Parameters
         ----------
@@ -736,7 +741,9 @@ class Joint:
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
-        """Return the force needed to move at constant velocity: losses, load and rotor forces.
+        """Return the generalized force needed to move at constant velocity.
+
+        The force is the sum of losses, load and velocity-dependent rotor forces.
 
         Parameters
         ----------
@@ -812,7 +819,7 @@ class Joint:
         return self.difference(self.rest, q)
 
     def losses(self, qd: Vector) -> Vector:
-        """Return the forces due to viscous damping and dry friction.
+        """Return the generalized forces due to viscous damping and dry friction.
 
         Parameters
         ----------
@@ -906,6 +913,7 @@ class Natural(Steady):
 
     def turning(self, qd: Vector) -> Matrix:
         """Return the matrix C of the force C qd = a (w x v) due to translational armatures a.
+
         w and v are the angular and linear velocity. The momentum a v is expressed along the
         parent's axes. MuJoCo defines the armature of a free joint in this way, with the linear
         velocity in world axes.

@@ -334,7 +334,7 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its time derivatives.
+        """Return the motion subspace S and its time derivatives.
 
         The velocity of the center is w x r, where r = radius * n, and n is the normal of the plane.
         """

@@ -158,13 +158,13 @@ class State(Enum):
     """State of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
-    """The gap is positive, and no force acts."""
+    """Positive gap: no force acts."""
     COLLIDING = "2a"
-    """The gap is zero and its rate is negative, so an impulse acts."""
+    """Zero gap with a negative rate: an impulse acts."""
     LEAVING = "2b"
-    """The gap is zero and its rate is positive, so no force acts."""
+    """Zero gap with a positive rate: no force acts."""
     TOUCHING = "3"
-    """The gap is zero and remains zero, and a force may act."""
+    """Zero gap with zero rate: a force may act."""
 
 
 def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:
@@ -278,11 +278,11 @@ def _moves(
     stops: Sequence[tuple[int, float, float]],
     wide: int,
 ) -> Moves:
-    """Return the motion of all contacts and joint limits, along several axes at each of them.
+    """Return the motion of all contacts and joint limits, along `wide` axes each.
 
-    The number of axes is `wide`, and the last axis is the normal. With wide >= 3, the first two
-    axes are tangents. With wide = 4, the third axis is the rotation about the normal, multiplied by
-    the ratio (m) of friction moment to friction force (`_arm`).
+    The last axis is the normal. With wide >= 3, the first two axes are tangents. With wide = 4, the
+    third axis is the rotation about the normal, multiplied by the ratio (m) of friction moment to
+    friction force (`_arm`).
     """
     n, k = len(contacts), len(contacts) + len(stops)
     J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)

@@ -1,17 +1,18 @@
-"""Active-set method for rigid contact: contacts that touch, and contacts that are held.
+"""Active-set method for rigid contact: current contacts, active contacts and contact modes.
 
 The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are the steps in that
 table. Current contacts touch and remain closed. Active contacts are current contacts that are held
 by a constraint force. `Mode` is for a simulator with friction: a held point sticks, slides, or is
-frictionless. While a mode lasts, the motion solves linear equations (1). At its end, impulses (4)
-and the complementarity problem of all touching contacts (6) determine the next mode.
+frictionless. During a mode, the accelerations are the solution of linear equations (1). When the
+mode ends, impulses (4) and the complementarity problem of all touching contacts (6) determine the
+next mode.
 
 `Sets` and its functions are the equivalent for problems without friction. A simulator integrates
 `held` (1), looks for `events` (2) and returns to the time of the earliest event (3). If a contact
-is gained, the simulator applies an impulse, solves the problem of all touching contacts and uses
-its `new_sets` (4). If a contact slides off an edge, the simulator continues `without` the contact
-(5). If a force becomes negative, the simulator solves the problem again and uses its `new_sets`
-(6). Contacts are numbered as in the problem.
+is gained, the simulator applies an impulse, solves the problem of all touching contacts and passes
+the solution to `new_sets` (4). If a contact slides off an edge, the simulator continues `without`
+the contact (5). If a force becomes negative, the simulator solves the problem again and passes the
+solution to `new_sets` (6). Contacts are numbered as in the problem.
 """
 
 from collections.abc import Collection, Sequence
@@ -79,12 +80,12 @@ def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
 
 
 def _acting(forces: np.ndarray) -> np.ndarray:
-    """Return the mask of nonzero normal forces."""
+    """Return the mask of positive normal forces, except negligible ones."""
     return forces > ACTS * np.max(forces, initial=0.0)
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Add contacts to the mask `first` (m,) until their normals span all current normals."""
+    """Add contacts to the mask `first` (m,) until they span the normals of all `current` ones."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -204,8 +205,8 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
     """Return the factors (k,) by which friction changes the normal accelerations of points.
 
-    Without friction, a unit normal force causes a certain normal acceleration. With friction, the
-    acceleration is multiplied by the factor. A factor of 0 indicates Painleve's paradox.
+    A factor is the ratio of two normal accelerations due to the same normal force: with friction
+    and without. A factor of 0 indicates Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
@@ -362,7 +363,7 @@ class Sets(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Event of the contact with the index `contact`: "gain", "loss" or "negative force"."""
+    """Event at the contact with index `contact`: "gain", "loss" or "negative force"."""
 
     kind: str
     contact: int

@@ -43,8 +43,8 @@ MEETINGS: list[tuple[Any, Any, Any]] = [
     (Capsule, Box | ConvexMesh, Capsules),
     (Cylinder, Plane | Ground, Standing),
 ]
-"""Types of body and surface whose contact features (corners, edges, faces) change with the motion,
-and the class for such pairs.
+"""Shapes whose contact features (corners, edges, faces) change with the motion: types of the body,
+types of the surface, and class of the feature pairs.
 """
 
 MOST_SHARED = 64
@@ -59,7 +59,7 @@ def _kind(body: Body, surface: Surface | HeightField) -> Any:
 
 
 def meeting(body: Body, surface: Surface) -> Meeting | None:
-    """Return the contact features that vary with the motion, or None if there are none."""
+    """Return the feature pairs of two shapes, or None if their features do not change."""
     kind = _kind(body, surface)
     return None if kind is None else kind(body, surface)
 
@@ -255,7 +255,7 @@ class Pair:
 
     @property
     def frames(self) -> tuple[str | None, str | None]:
-        """Frames of the body and the surface; None is the world."""
+        """Frames of the body and the surface; None denotes the world."""
         return self.body.frame, self.surface.frame
 
     @property

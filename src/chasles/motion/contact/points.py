@@ -29,14 +29,14 @@ MANY = 1000
 
 
 def contact_points(
-    model: Model, pairs: Sequence[Pair], q: np.ndarray, *, stepped: bool
+    model: Model, pairs: Sequence[Pair], q: np.ndarray, *, count: int, stepped: bool
 ) -> np.ndarray | None:
-    """Return the contact points (..., points, 3) in the world (m) for configurations q (..., nq).
+    """Return the contact points (..., count, 3) in the world (m) for configurations q (..., nq).
 
-    Points are in the order of `Touching.forces`. Contacts that are computed outside the compiled
-    step, such as those on height fields, come last in `Touching.forces`; their points are not
-    returned. `stepped` is True for a trajectory of the integrator "time-stepping". For other
-    integrators, the result is None if the points vary with the motion.
+    Points are in the order of `Touching.forces`, which contains the forces at `count` points.
+    Contacts that are computed outside the compiled step, such as those on height fields, come last
+    in `Touching.forces`; their points are NaN. `stepped` is True for a trajectory of the integrator
+    "time-stepping". For other integrators, the result is None if the points vary with the motion.
     """
     arena = Arena(RULES)
     given = symbols(arena, "q", (model.nq,))
@@ -50,7 +50,9 @@ def contact_points(
     else:
         still = np.zeros(model.nv)
         found = [spot.point for spot in Placed(model, tuple(pairs)).spots(arena, given, still)]
-    return _evaluated(found, q)
+    points = np.full((*np.shape(q)[:-1], count, 3), np.nan)
+    points[..., : len(found), :] = _evaluated(found, q)
+    return points
 
 
 def _reduced(model: Model, pairs: Sequence[Pair], q: np.ndarray) -> list[Any]:
@@ -89,10 +91,10 @@ def _evaluated(vectors: Sequence[np.ndarray], q: np.ndarray) -> np.ndarray:
 
 
 def depths(model: Model, pairs: Sequence[Pair], q: np.ndarray) -> dict[int, float]:
-    """Return how far parts of the robot must rise to clear the planes fixed in the world (m).
+    """Return the height (m) by which each part of the robot must rise to clear the fixed planes.
 
-    A key is a body attached to the world, and stands for the body and all bodies that it carries.
-    Parts above all planes have negative values. `q` has shape (nq,).
+    A part consists of a body attached to the world and all bodies that it carries; the key is the
+    index of the attached body. Values are negative for parts above all planes. `q` has shape (nq,).
     """
     found: dict[int, float] = {}
     floors = [replace(p, shared=0) for p in pairs if isinstance(p.surface, Plane)]

@@ -2,11 +2,12 @@
 
 If the step size is too large for the stiffness or damping of the ground, the contact force reverses
 the velocity of a contact point in every step. The motion is then a numerical artifact. To
-detect it, the simulation counts the velocity reversals of each contact point, and stores the counts
-in the additional state "watch". A motion is unstable once a count reaches the limit `MANY`. The
-counts stay below the limit for contacts that last three steps or more, and for oscillations with
-six steps or more per period. The counts also stay below the limit for motion caused by actuators,
-because actuators cannot reverse the velocity of a contact point in every other step.
+detect this artifact, the simulation counts the velocity reversals of each contact point, and stores
+the counts in the additional state "watch". A motion is unstable once a count reaches the limit
+`MANY`. The counts stay below the limit for contacts that last three steps or more, and for
+oscillations with six steps or more per period. The counts also stay below the limit for motion
+caused by actuators, because actuators cannot reverse the velocity of a contact point in every other
+step.
 
 All computations use operations that floats, arrays of floats and symbols support.
 """

@@ -241,6 +241,7 @@ class Rollout:
             compiled=True,
             unstable=unstable,
             act=act,
+            contacts=() if self.contacts is None else self.contacts.pairs,
         )
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
@@ -295,7 +296,7 @@ class Rollout:
         return pulled_back(self._adjoint, course, covectors, lead, names, *arrays, shapes)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
-        """Return the compiled backward pass. `along`: names of inputs that vary between steps."""
+        """Return the compiled backward pass; `along` names inputs that vary from step to step."""
         if along not in self._adjoints:
             kernel = compiled_kernel(
                 ("adjoint", self.recipe, along),

@@ -180,7 +180,10 @@ class Slots:
         return self.resting.kept(at, start, held[np.isfinite(self.bound)])
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """Return the displacement d that minimizes d'M d subject to J d = -excess."""
+        """Return the displacement d that minimizes d'M d subject to J d = -excess.
+
+        M is the mass matrix at the state `at`.
+        """
         B = response(self._mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 

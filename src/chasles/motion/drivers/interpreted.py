@@ -129,7 +129,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     if rigid is not None and contacts:
         touching = touched(keep.others, sum(pair.points for pair in contacts))
     rest = tuple(happened), touching, stop._replace(memory=running.remembered(parts))
-    moved = Trajectory(times, q[..., :nq], qd, tuple(mover.rechosen), *rest)
+    moved = Trajectory(times, q[..., :nq], qd, tuple(mover.rechosen), *rest, contacts=contacts)
     moved = moved if acting is None else replace(moved, act=q[..., nq:])
     return moved if watch is None else replace(moved, unstable=watch.unstable)
 
@@ -158,7 +158,7 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
 
 
 def _beginning_behind(begin: running.Begin, acting: Activated) -> running.Begin:
-    """Adapt `begin`, which prepares a state, to states that store activations at the end of q."""
+    """Extend the function `begin` to states in which activations are appended to q."""
 
     def begun(at: State) -> State:
         place, act = np.split(at.q, [at.q.shape[-1] - acting.size], axis=-1)
@@ -207,7 +207,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return an object that takes equal steps of at most dt, or steps whose size is adapted.
+    """Return a stepper with equal steps of at most dt, or with adaptive step sizes.
 
     `start` is the initial time, and `whole` the duration (s).
     """

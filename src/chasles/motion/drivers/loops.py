@@ -39,7 +39,7 @@ fraction   energy error
 """
 
 STEPS = 20
-"""Maximum number of Newton steps for closing loops; two or three are typical."""
+"""Maximum number of Newton iterations for closing loops; two or three are typical."""
 
 CONSISTENT = 1e-6
 """Tolerance for initial positions (rad, or relative to the loop size) and velocities that do not
@@ -143,7 +143,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
     timed = list(inspect.signature(gamma).parameters)[1:] == ["t"]
     q = list(gamma(y, t) if timed else gamma(y))
     if len(q) != nq:
-        problem = f"`gamma` must return {nq} numbers (q), not {len(q)}"
+        problem = f"`gamma` must return {nq} values (q), not {len(q)}"
         raise InputError("E-MOTION-028", problem, part="ClosureFunction")
     position = Program.from_outputs("gamma", [inputs[0], moment], [(Variable("q", (nq,)), q)])
     velocity = forward(position, ["y", "t"])

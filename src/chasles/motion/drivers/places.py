@@ -1,4 +1,4 @@
-"""Memory and processor that a rollout uses: those of the host or of a GPU."""
+"""Location of the arrays and computations of a rollout: host (CPU) or GPU."""
 
 import contextlib
 import math

@@ -57,8 +57,8 @@ TANGENTS = np.array([1.0, 1.0, 0.0])
 """Factors for a velocity in contact axes: 1 for the tangential components, 0 for the normal one."""
 
 NEWTON, TINY = 3, 1e-300
-"""Two numerical constants. `NEWTON` is the number of Newton iterations that find the time at which
-the gap of a new contact closes. `TINY` prevents division by zero.
+"""Number of Newton iterations for the time at which the gap of a new contact closes (`NEWTON`), and
+small number that prevents division by zero (`TINY`).
 """
 
 

@@ -3,8 +3,7 @@
 A step consists of several programs (`steps.stepping`), which are compiled into one loop over all
 steps.
 
-This module is long because it compiles the programs of a step, checks their input arrays and
-records their results.
+This module compiles the programs of a step, checks their input arrays and records their results.
 """
 
 import math
@@ -259,8 +258,8 @@ class Stepped:
                     ("end", lambda: back().end),
                 )
             ]
-            # If subprograms find the closest points (`picks`), the programs are not divided into
-            # parts, because these pass other arrays `data` than those that `Backward` reads.
+            # If subprograms find the closest points (`picks`), divided programs would pass arrays
+            # `data` that differ from those that `Backward` reads, so the programs are not divided.
             whole = bool(self.scene.picks)
             kernels = [ends[0], *self._kernels(self._iterations, whole=whole), ends[1]]
             loop = self._iterated(kernels)
@@ -270,7 +269,7 @@ class Stepped:
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
         """Return the gradient with respect to the rollout's inputs (`Robot.rollout_pullback`).
 
-        covectors: Derivatives of a function with respect to the recorded states.
+        `covectors` contains the derivatives of a function with respect to the recorded states.
         """
         if self.suited is not None:
             return self.suited(course.q).pullback(course, covectors)
@@ -349,7 +348,8 @@ class Stepped:
         self._check_margin(effort.pop("singular"))
         compiled = host is None and self.unseen is None
         kept = Trajectory(t, q, qd, touching=touching, end=end, compiled=compiled)
-        return replace(kept, **effort, act=None if act is None else act[..., which, :])
+        act = None if act is None else act[..., which, :]
+        return replace(kept, **effort, act=act, contacts=self.scene.pairs)
 
     def _by_host(
         self,

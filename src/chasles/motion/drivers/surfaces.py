@@ -143,7 +143,7 @@ class Surfaces:
 
 
 class Watched(running.Pace):
-    """Time stepping with `pace`, which also detects unstable soft contacts.
+    """Stepper that takes steps with `pace` and detects unstable soft contacts.
 
     `lead` is the batch shape.
     """

@@ -141,9 +141,9 @@ def crossing(
     guess: tuple[float, float],
     toward: np.ndarray | None,
 ) -> tuple[np.ndarray, Contact] | None:
-    """Return (s, t) at the nearest points of two edges, and the contact; None for parallel edges.
+    """Return the edge parameters (s, t) of the nearest points of two edges, and the contact.
 
-    None is also returned if Newton's method does not converge.
+    Return None if the edges are parallel, or if Newton's method does not converge.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ CLOSEST = 8
 BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
 """Maximum number of contacts between a shape and a height field.
 
-The numbers are for a ball, for corners of another shape, for peaks of the field, and for edges of
+The values are for a ball, for corners of another shape, for peaks of the field, and for edges of
 the shape that cross ridges of the field."""
 
 

@@ -348,7 +348,7 @@ def _direction(
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
     """Return the contact direction from surface to body, and the nearest point on each shape.
 
-    Two capsules need no direction: it is None, and the points are the origins of the two frames.
+    For two capsules, the direction is None, and the points are the origins of the two frames.
     """
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)

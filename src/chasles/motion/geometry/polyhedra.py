@@ -133,7 +133,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
 # Contacts of selected feature pairs --------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
-"""Features of a polyhedron: the polyhedron, the indices (m,) of the features, and its motion."""
+"""Features of a polyhedron: the polyhedron, the feature indices (m,), and the body's motion."""
 
 
 def corners_on_faces(corners: Some, faces: Some) -> Contact:

@@ -1,6 +1,6 @@
 """Cylinders and convex meshes: their points, rims, edges, faces, and nearest points.
 
-Lengths are in m. Positions are in the shape's frame; a frame of None is the world.
+Lengths are in m. Positions are in the shape's frame; `frame=None` denotes the world frame.
 """
 
 import math
@@ -30,7 +30,7 @@ from chasles.motion.geometry.closed_forms import (
 
 FLAT = 1e-9
 """Tolerance for merging coplanar triangles of a convex hull. Their unit normals may differ by this
-number, and their distances from the origin by this fraction of the size of the hull."""
+value, and their distances from the origin by this fraction of the size of the hull."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ class Slip:
         return rate
 
     def follow(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Integrate from the initial states `path` (n, 7) until `quantity` has increased to `goal`."""
+        """Integrate from the states `path` (n, 7) until `quantity` has increased to `goal`."""
         path = path.copy()
         bent = np.flatnonzero(self._bent(path))
         crossing = np.zeros(len(path), dtype=bool)

@@ -60,7 +60,7 @@ class Backward:
 
     @property
     def end(self) -> Program:
-        """Program for the gradients of the inputs of a step, given the solved velocities."""
+        """Program for gradients with respect to the inputs of a step, given its velocities."""
         steps, arena, model = self.steps, self.steps._arena, self.steps.model
         point, memory, _ = steps._between
         own = {x.name: symbols(arena, x.name, x.shape) for x in (point, memory)}

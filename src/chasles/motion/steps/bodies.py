@@ -20,7 +20,7 @@ from chasles.motion.steps.impulses import SLOW, bounded
 from chasles.motion.steps.spots import Placed
 
 Own = Mapping[str, Any]
-"""Model parameters passed to a step: maps each name to a flat array of values or symbols."""
+"""Model parameters passed to a step: mapping from name to flat array of values or symbols."""
 
 NO_OWN: Own = {}
 
@@ -238,13 +238,14 @@ def _middle(shape: Any) -> np.ndarray:
 
 
 def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return a change in angular velocity that compensates for the energy error of explicit steps.
+    """Return the change in angular velocity that compensates for the energy error of a step.
 
-    In a step of dt seconds with angular velocity w, the gyroscopic torque would add energy.
+    The step of dt seconds treats the gyroscopic torque at the angular velocity w explicitly, which
+    adds energy.
     """
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
     ratio = minimum(before / maximum(after, SLOW), 1.0)
-    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # 1 at rest
+    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # the factor is 1 at rest
     return (part - 1.0) * ahead

@@ -173,7 +173,7 @@ def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spo
 
 
 def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> Face:
-    """Return the face of the other box whose normal is most nearly opposite to `apart.face`."""
+    """Return the face of the other box whose normal is most nearly opposite to that of `apart`."""
     best: Any = None
     face: Any = None
     boxes = [*zip((body, surface), _frames(body, over, surface, under), strict=True)]

@@ -66,9 +66,10 @@ def size(model: Model) -> int:
 
 
 class Inertia:
-    """Function that returns M times an acceleration plus velocity products, given q and v.
+    """Function that returns the joint torques for given accelerations, without loads.
 
-    Loads such as gravity and springs are not included.
+    The torques are the mass matrix times the accelerations, plus velocity products. Loads such as
+    gravity and springs are not included.
     """
 
     def __init__(self, model: Model, arena: Arena, own: Own) -> None:
@@ -149,7 +150,7 @@ def turns_far(model: Model, v: np.ndarray, dt: float) -> Number:
 
 
 def _roots(model: Model) -> dict[int, slice]:
-    """Return the slice of the linear velocity in qd of each body with a free joint to the world."""
+    """Return the slice of qd with the linear velocity, for each body with a free root joint."""
     return {
         i: slice(model.velocity_slices[i].start + 3, model.velocity_slices[i].stop)
         for i in model.movers

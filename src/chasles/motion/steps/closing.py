@@ -1,8 +1,8 @@
-"""Closed loops in a step: reduction to independent velocities y, v = G y, and loop closure.
+"""Closed loops in a time step: reduction to independent velocities, and loop closure.
 
-The step is solved for the velocities y of the independent coordinates, so that velocities satisfy
-the loop constraints exactly, and contacts act on the closed mechanism (Featherstone 2008, section
-8.11):
+The step is solved for the velocities y of the independent coordinates. Therefore, the joint
+velocities v = G y satisfy the loop constraints exactly, and contacts act on the closed mechanism
+(Featherstone 2008, section 8.11):
 
     G' (M + dt D + dt^2 K) G y = G' (p - dt M g) + (J G)' gamma,  qdd = G ydd + g
 

@@ -16,8 +16,6 @@ resemble steps for a convex problem. Finally, the normal impulses that bound fri
 States that are solved only with fixed normal impulses are reported as unsolved. States with a
 residual above the tolerance after the last iteration are also unsolved; all their velocities are
 scaled down until the impulses do no positive work (`Newton.passive`).
-
-This module is long because all kinds of Newton steps share one momentum balance.
 """
 
 from collections.abc import Callable, Sequence
@@ -362,7 +360,7 @@ class Newton:
         return self._solve(System(slots, self._stopping(v), rubbing, g))
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
-        """Return the derivatives of the impulses at joint and tendon limits, by velocity."""
+        """Return the velocity derivatives of the impulses at joint and tendon limits."""
         return [stop.term.slope(speed_along(stop.row, v)) for stop in self.p.stops]
 
     def solution(self, system: System) -> np.ndarray:

@@ -77,7 +77,7 @@ class Normal(NamedTuple):
     stiffness: Number
 
     def impulse(self, v: Number) -> Number:
-        """Return the normal impulse, which separates the bodies, at a given normal velocity."""
+        """Return the normal impulse, which pushes the bodies apart, at the normal velocity v."""
         return maximum(self.bound - v, 0.0) * self.stiffness
 
     def slope(self, v: Number) -> Number:
@@ -97,7 +97,7 @@ class Friction(NamedTuple):
     stiffness: Number
 
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
-        """Return k of the impulse -k v, the inverse of the speed, and 1 if the contact slides.
+        """Return the impulse per unit speed, the inverse of the speed, and 1 for a sliding contact.
 
         The third result is 0 if the contact sticks. The other results then use the speed at which
         sliding begins instead of the actual speed.

@@ -24,7 +24,10 @@ SOLVED = 1e-12
 
 @dataclass(frozen=True)
 class Table:
-    """Butcher tableau: stage i is at time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
+    """Butcher tableau of a Runge-Kutta method.
+
+    In a step of size h from y, stage i is evaluated at the time c[i] h and at the value
+    y + h (sum of A[i][j] k[j] + own k[i]), where k contains the rates at the stages.
 
     Attributes
     ----------
@@ -37,7 +40,7 @@ class Table:
     own : float
         Diagonal entry of A, the same for all stages; zero for explicit methods.
     error : Weights | None
-        Weights of the stages for the difference from the method of lower order.
+        Weights of the stages in the error estimate, or None without an embedded method.
     dense : np.ndarray | None
         Coefficients of the interpolant, one row per stage: the polynomial in x, x^2, ... is the
         weight of the stage after a fraction x of the step.
@@ -252,7 +255,7 @@ def _turned(quaternion: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 MIDPOINTS = 100
 """Maximum number of fixed-point iterations in a variational step; five to ten are typical. Each
-iteration multiplies the error by about h times the fastest rate.
+iteration multiplies the error by about the step size times the fastest rate.
 """
 
 ROUNDED = 1e-11
@@ -268,8 +271,8 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     d/2) with the velocities d/h. The momenta p = M qd at both ends are the derivatives of the
     action with respect to the ends (Marsden and West 2001, section 1.5; on groups, Bou-Rabee and
     Marsden 2009). Let D(a, b) be the derivative of difference(a, b) with respect to b (the identity
-    for additive coordinates), and let p_m = M d/h be the momenta and f the force at the midpoint.
-    Then
+    for additive coordinates), and let p_m = M d/h be the momenta and f the generalized force at
+    the midpoint. Then
 
         p0 = D(q1, q0)' (p_m - h/2 D(q1, q_m)^-T f),  p1 = D(q0, q1)' (p_m + h/2 D(q0, q_m)^-T f).
 
@@ -287,7 +290,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the positions at the middle and end of the step, and the force at the middle.
+        """Return the midpoint and end of the step, and the generalized force at the midpoint.
 
         The force is the sum of dT/dq, gravity and applied forces.
         """
@@ -354,7 +357,7 @@ class Integrator(NamedTuple):
         True if the integrator requires a mechanism with a Hamiltonian in joint coordinates (see
         `_check_hamiltonian`).
     damped : float
-        Largest product of dt and the decay rate of a velocity for which steps are stable.
+        Stability limit: the largest product of dt and the decay rate of any velocity.
     """
 
     advance: Advance

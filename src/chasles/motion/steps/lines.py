@@ -80,7 +80,7 @@ def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
 
 
 class Drawn(NamedTuple):
-    """Tendon or limited ball joint, with its length or angle as an expression.
+    """Length of a tendon, or angle of a ball joint with a limit, as an expression.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray, own: Own
 ) -> list[Drawn]:
-    """Return the tendons and limited ball joints as `Drawn` objects.
+    """Return the tendons and the ball joints with limits as `Drawn` objects.
 
     `inverse` is the inverse of the mass matrix in the neutral posture.
     """

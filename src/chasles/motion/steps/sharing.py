@@ -118,7 +118,7 @@ def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
 
 
 class Crowd(NamedTuple):
-    """Group of potential contact points, with their pairs, that share slots and a contact law."""
+    """Group of potential contact points that share slots and a contact law, with their pairs."""
 
     slots: int
     law: Rigid | Compliant

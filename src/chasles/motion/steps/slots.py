@@ -86,7 +86,7 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
 
 
 class Corners(NamedTuple):
-    """Subset (n, 3) of the vertices of a convex hull, passed to `hull_on_plane` in its place."""
+    """Subset (n, 3) of the vertices of a convex hull, which replaces it in `hull_on_plane`."""
 
     points: np.ndarray
 
@@ -201,7 +201,7 @@ their contact slots."""
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
-    """Return the function for the contact slots of a pair of shapes, or None if there is none."""
+    """Return the function that computes the contact slots of two shapes, or None."""
     for bodies, surfaces, found in MEETINGS:
         if isinstance(body, bodies) and isinstance(surface, surfaces):
             return found

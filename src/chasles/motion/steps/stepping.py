@@ -11,12 +11,10 @@ are their impulses (`impulses`).
 
 A step consists of several programs. `begin` computes everything that stays constant in the step and
 takes a first Newton step. `refine` takes another Newton step. `rescue` takes a step with a line
-search, for states that Newton's method does not solve. `rescue` consists of `search` and `brake`
-(the velocity correction in `braking`), which are separate programs on the CPU, because few states
-need a correction. `end` computes the state after the step. Free joints keep their linear velocity
-along the world axes, so that spinning adds no energy to the linear motion.
-
-This module is long because all programs share one problem and exchange data.
+search, for states for which full Newton steps do not converge. `rescue` consists of `search` and
+`brake` (the velocity correction in `braking`), which are separate programs on the CPU, because few
+states need a correction. `end` computes the state after the step. Free joints keep their linear
+velocity along the world axes, so that spinning adds no energy to the linear motion.
 """
 
 from collections.abc import Mapping, Sequence
@@ -129,8 +127,8 @@ before the last one, the iterations alternate between two states."""
 LARGEST, WORSE = 1e30, 10.0
 """Limits on the residual after a Newton step. A step is rejected if its residual exceeds `LARGEST`.
 If the iterations alternate between two states, a step is also rejected if the residual grows by
-more than the factor `WORSE`. Without this limit, a nearly singular Jacobian may lead to velocities
-of 1e5 m/s, from which the line search (`rescue`) may not converge.
+more than the factor `WORSE`. Without these limits, a nearly singular Jacobian may lead to
+velocities of 1e5 m/s, from which the line search (`rescue`) may not converge.
 """
 
 LATE = (
@@ -536,7 +534,7 @@ class Steps:
         return self._tiled("brake", self._between, [(self._between[1], found)])
 
     def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
-        """Return the correction of the end velocities v that limits the energy (see `braking`)."""
+        """Return the correction of the end velocities v by which `braking` limits the energy."""
         if self._smooth is None:
             return []
         arena, seen = data[0].arena, self._carried.seen

@@ -1,4 +1,4 @@
-"""Dry joint friction in a step: joints that friction can hold end the step exactly at rest.
+"""Dry joint friction in a time step, which brings joints exactly to rest.
 
 Friction is -f sign(qd) while a joint moves, and between -f and f while it rests. A step is taken in
 a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
@@ -66,7 +66,7 @@ class Mode(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """End of a step in a friction mode, before the friction impulses.
+    """End of a step in a friction mode, before the friction impulses are applied.
 
     Attributes
     ----------

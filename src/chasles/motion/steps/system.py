@@ -144,7 +144,7 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Tree:
-    """Position updates of a kinematic tree, and base class of the updates for closed loops.
+    """Position updates for a kinematic tree, and base class of those for closed loops.
 
     Attributes
     ----------
@@ -252,7 +252,7 @@ class Local(System):
 
 
 class Taken(NamedTuple):
-    """Completed step.
+    """Completed step, with its error estimate and interpolant.
 
     Attributes
     ----------

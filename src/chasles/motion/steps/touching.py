@@ -216,7 +216,7 @@ class Rub(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Linearized contact force at one contact point.
+    """Linearized impulse at one contact point.
 
     Attributes
     ----------
@@ -250,9 +250,10 @@ class Near(NamedTuple):
 def direct(
     carriers: list[np.ndarray], touches: list[Touch]
 ) -> tuple[list[np.ndarray], list[Touch]]:
-    """Replace a Jacobian that few contacts share by one Jacobian for each of them (`Touch.direct`).
+    """Replace each Jacobian that few contacts share with one Jacobian per contact (`Touch.direct`).
 
-    Return the new list of Jacobians and the new list of contacts.
+    Contacts with torsional or rolling friction keep the shared Jacobian. Return the new lists of
+    Jacobians and contacts.
     """
     counts = Counter(touch.carrier for touch in touches)
     every: list[np.ndarray] = []

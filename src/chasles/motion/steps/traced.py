@@ -201,10 +201,11 @@ def _dynamics(
     *,
     dissipation: bool,
 ) -> Callable[..., np.ndarray]:
-    """Return the forward dynamics qdd(run, q, qd, tau, wrenches); sticking joints stay at rest.
+    """Return a forward-dynamics function (run, q, qd, tau, wrenches) -> qdd with dry friction.
 
-    Rows and columns of sticking joints are removed from the mass matrix. The argument `run` is a
-    function that evaluates a program on symbols. `own` contains the values of model parameters.
+    Sticking joints stay at rest: their rows and columns are removed from the mass matrix. The
+    argument `run` is a function that evaluates a program on symbols. `own` contains the values of
+    model parameters.
     """
     free: dict[str, Any] = {"parameters": tuple(own)}
     loaded = free | {"wrenches": touch.keys}
@@ -212,7 +213,7 @@ def _dynamics(
         found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
         return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    if own:  # parameters can only be symbols in a model that is built from a description
+    if own:  # only a model built from a description can have symbolic parameters
         smooth = connected(_frictionless(model.source), mimic=model.mimics)
     mass = program(smooth, "mass_matrix", **free)
     inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
