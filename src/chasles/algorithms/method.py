@@ -137,7 +137,7 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """One method to compute a function.
+    """A method for computing a function.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from chasles.model.spaces import freedom_units
 class Loss(NamedTuple):
     """An expected loss of accuracy in a comparison.
 
-    `times` multiplies the tolerance, and `why` describes the reason.
+    `times` multiplies the tolerance, and `why` gives the reason.
     """
 
     times: float = 1.0

@@ -137,8 +137,8 @@ def read(path: str | os.PathLike[str]) -> Scenario:
     """Read a scenario from a file."""
     source = TomlFile(path, snap=False)
     if source.data.get("format") != "scenario":
-        problem = 'this file is not a scenario; a scenario contains format = "scenario"'
-        raise source.error("E-SCENARIO-001", problem, "", "format")
+        problem = "this file is not a scenario"
+        raise source.error("E-SCENARIO-001", problem, 'add format = "scenario"', "format")
     if "units" in source.data:
         problem = "scenarios use SI units and radians"
         raise source.error("E-SCENARIO-002", problem, "omit 'units'", "units")

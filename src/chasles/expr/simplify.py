@@ -278,6 +278,6 @@ def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
 UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
 """Variant of `RULES` that treats positive and negative constants alike.
 
-Bodies whose parameters differ only in sign, such as the left and right thighs, then have the same
-instructions.
+Bodies whose parameters differ only in sign, such as the left and right thighs, then compile to the
+same instructions.
 """

@@ -195,7 +195,7 @@ class Target:
         return set(model.support(model.frame(frame).body))
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the target parameters that a posture satisfies exactly, or [] if not unique.
+        """Return the parameters for which a posture meets the target, or [] if they are not unique.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class Orientation(Target):
 
 @dataclass(frozen=True, eq=False)
 class Pose(Target):
-    """Target for the pose of a frame in the world.
+    """Target for the pose of a frame relative to the world.
 
     `pose` is a matrix (..., 4, 4) or a pair (position, quaternion).
     """

@@ -55,11 +55,13 @@ class Calibrated:
     base : ndarray, (4, 4)
         Pose of the robot's world frame in the measurement frame.
     tool : ndarray, (4, 4)
-        Pose of the measured tool frame or point in the robot's `frame`.
+        Pose of the measured tool frame in the robot's `frame`. If points are measured, the last
+        column contains the position of the point.
     names : tuple of str
         Identifiable corrections, such as "elbow.offset", "elbow.x" or "tool.rz".
     values : ndarray, (k,)
-        Corrections (rad or m) along the axes of the joint, the base or the tool.
+        Corrections: rotations about (rad) or translations along (m) the axes of the joint, the base
+        or the tool.
     deviations : ndarray, (k,)
         Standard deviations of the corrections.
     fixed : tuple of str
@@ -222,7 +224,7 @@ class Chain:
     def poses(
         self, placements: np.ndarray, base: np.ndarray
     ) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return poses (n, 4, 4) of each joint frame before joint motion, and of the end frame."""
+        """Return the poses (n, 4, 4) of the fixed side of each joint, and of the tool frame."""
         here = np.broadcast_to(base, (self.motions.shape[1], 4, 4))
         found = []
         for before, P, A in zip(self.links[:-1], placements, self.motions, strict=True):

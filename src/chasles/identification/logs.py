@@ -79,7 +79,7 @@ class Skipped:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, reason: str, rows: int) -> None:
-        """Add a number of skipped rows or files to the count for a reason."""
+        """Increase the count of rows or files that were skipped for the given reason."""
         self.counts[reason] = self.counts.get(reason, 0) + rows
 
     def __str__(self) -> str:

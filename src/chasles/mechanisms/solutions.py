@@ -57,7 +57,7 @@ class Solution:
 
     @property
     def hint(self) -> str:
-        """Advice for an arm with fewer than six joints that cannot reach a pose, else ""."""
+        """Return a hint if an arm with fewer than six joints misses a pose; otherwise, ""."""
         few, angle = self.q.shape[-1] < FULL, np.max(_plain(self.residual)[..., 0], initial=0.0)
         if not few or np.all(_plain(self.solved)) or not 0.0 < angle < np.inf:
             return ""

@@ -205,7 +205,7 @@ class Model:
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
     """Function that returns the derivatives of passive joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Function that is called before each body in a recursion over the bodies."""
+    """Function that a recursion over the bodies calls before it processes each body."""
 
     @cached_property
     def mimics(self) -> bool:
@@ -329,7 +329,7 @@ class Model:
         return replace(self, bodies=tuple(bodies), lossless=not damped)
 
     def bearing(self, loads: Mapping[int, Vector]) -> "Model":
-        """Return the model with given joint loads, which balance springs and other passive forces.
+        """Return a copy with joint loads that balance springs and other passive forces.
 
         See `Joint.load`.
 
@@ -341,7 +341,7 @@ class Model:
         Returns
         -------
         Model
-            The model with these joint loads.
+            Copy of the model with these joint loads.
 
         Examples
         --------

@@ -318,9 +318,9 @@ def forward_dynamics_parallel_axes(
 def forward_dynamics_augmented_tensor(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute the mass matrix D by algorithm 6.2, b by algorithm 5.7, and solve D qdd = tau - b.
+    """Solve D qdd = tau - b, with D from algorithm 6.2 and b from algorithm 5.7.
 
-    See Balafoutis and Patel 1991, section 6.3.
+    D is the mass matrix, and b are the bias forces. See Balafoutis and Patel 1991, section 6.3.
     """
     D = mass_matrix_augmented_tensor(model, q)
     return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)

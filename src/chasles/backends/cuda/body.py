@@ -299,7 +299,7 @@ class Body:
         return text
 
     def seen(self, k: int) -> str:
-        """Return the expression for a value within a CUDA C statement."""
+        """Return the CUDA C expression for a value."""
         return self.use(k)
 
     def _fetched(self, k: int) -> str:

@@ -1,8 +1,8 @@
 """Choice of a kernel's form (`cuda.source`), thread count and register count.
 
-Most choices follow from the compiler's report. Compiling a long program takes seconds, so the use
-of a crew, a group of warps that share the work of 32 states (`cuda.crew`), is decided beforehand.
-The decision depends on how many warps would be active on a multiprocessor.
+Most choices follow from the compiler's report. Compiling a long program takes seconds, so one
+choice is made beforehand: whether to use a crew, which is a group of warps that share the work of
+32 states (`cuda.crew`). This choice depends on how many warps would be active on a multiprocessor.
 """
 
 import functools

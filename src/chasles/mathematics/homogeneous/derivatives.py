@@ -31,7 +31,7 @@ def dM_inverse(X: Velocity, M: Position) -> Block:
 
 
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
-    """Return the derivative of a joint's screw L_i with respect to time or a joint coordinate.
+    """Return the derivative of a joint's screw L_i, which is the bracket of X and L_i.
 
     If X is the velocity W of the body before joint i, the result is dL_i/dt = W L_i - L_i W. If X
     is the screw L_m of a joint m < i, the result is dL_i/dq_m = L_m L_i - L_i L_m. See

@@ -254,7 +254,7 @@ class Free(Natural):
 
 @dataclass(frozen=True)
 class SphereInCylinder(Joint):
-    """A ball in a tube along z: q = (qw, qx, qy, qz, distance along z in m).
+    """Ball-in-tube joint along z: q = (qw, qx, qy, qz, distance along z in m).
 
     qd contains the ball's angular velocity in its own frame and the rate of the distance. The tube
     is fixed to the parent, or to the body if the joint is reversed. A loop joint of this type
@@ -349,7 +349,7 @@ class Rolling(Joint):
         return Motions(tuple(Motion(Vector.zero(), qd.cross(v)) for v in turned))
 
     def constraint(self, q: Vector) -> Forces:
-        """Return forces along x, y and z at the contact point, with moments about the center."""
+        """Return the wrenches about the center of unit forces at the contact point."""
         n = _orientation(q) @ Z * self.radius
         return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
 

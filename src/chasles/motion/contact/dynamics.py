@@ -155,16 +155,16 @@ class Motion(NamedTuple):
 
 
 class State(Enum):
-    """State of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
+    """State of a unilateral constraint `gap >= 0` (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
-    """Positive gap: no force acts."""
+    """The gap is positive; no force acts."""
     COLLIDING = "2a"
-    """Zero gap with a negative rate: an impulse acts."""
+    """The gap is zero with a negative rate; an impulse acts."""
     LEAVING = "2b"
-    """Zero gap with a positive rate: no force acts."""
+    """The gap is zero with a positive rate; no force acts."""
     TOUCHING = "3"
-    """Zero gap with zero rate: a force may act."""
+    """The gap and its rate are zero; a force may act."""
 
 
 def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:

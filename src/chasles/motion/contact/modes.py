@@ -55,8 +55,8 @@ SOON = 1e-3
 
 SLOW = 1e-5
 """Tolerance (m/s or rad/s) for velocities: lower speeds count as zero. Points with a lower
-tangential speed stick, or are about to slide. Points that rebound at a lower speed, which would
-rise at most 5e-12 m, remain in contact."""
+tangential speed stick, or are about to slide. Points that rebound at a lower speed remain in
+contact; they would rise at most 5e-12 m."""
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a

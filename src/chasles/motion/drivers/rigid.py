@@ -178,8 +178,10 @@ class RigidContact(Pace):
 
         A margin is negative if its bound is violated. The margins are, in order:
 
-        - gap of a separated point; remaining distance to the separation limit of a current point
-        - distance that a current point can move before another feature is nearest (`Moves.room`)
+        - gap of a separated point; for a point in contact, remaining distance before it counts as
+          separated
+        - distance that a point in contact can move before another feature becomes the nearest
+          (`Moves.room`)
         - normal force at an active point; bound minus dry friction in a joint
         - bound minus friction force at a sticking point
         - velocity of a sliding point along its slip direction
