@@ -165,7 +165,7 @@ def entries() -> list[tuple[str, int, float]]:
 
 
 class Cleared(NamedTuple):
-    """Number of removed cache entries, and a text "NAME: reason" for each entry not removed."""
+    """Number of removed cache entries, and a message "NAME: reason" for each other entry."""
 
     removed: int = 0
     left: tuple[str, ...] = ()

@@ -226,9 +226,9 @@ K M^-1 K', where K is the loop matrix and M the mass matrix."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Return the smallest ratio of a pivot of K M^-1 K' to the diagonal entry, or 0 if singular.
+    """Return the smallest ratio of a pivot of K M^-1 K' to the corresponding diagonal entry.
 
-    K is the loop matrix, and M the mass matrix.
+    K is the loop matrix, and M the mass matrix. The result is 0 if the product is singular.
     """
     try:
         A = K @ np.linalg.solve(M, K.T)

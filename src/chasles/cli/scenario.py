@@ -331,5 +331,5 @@ def _made(what: str, table: Mapping[str, Any]) -> Any:
 
 
 def pair(row: Mapping[str, Any]) -> contact.Pair:
-    """Build a contact pair from a checked `[[contact]]` table."""
+    """Build a contact pair from a validated `[[contact]]` table."""
     return contact.Pair(**{what: _made(what, row[what]) for what in KINDS})

@@ -266,7 +266,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Convert joint torques to the library's coordinates, with unchanged power.
+        """Convert joint torques to the library's coordinates, preserving power.
 
         Parameters
         ----------

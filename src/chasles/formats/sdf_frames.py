@@ -86,7 +86,7 @@ class Node:
 
     @property
     def carrier(self) -> "Node | None":
-        """Link with which this frame moves; None for the world."""
+        """Link to which this frame is attached; None for the world."""
         end = self._way(self, lambda node: node._attached())[-1]
         return end if end.kind == "link" else None
 

@@ -205,7 +205,7 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
         apart += np.ravel(np.subtract(first.R.rows, second.R.rows)).tolist()
     if max(map(abs, apart)) > _CLOSED * (1.0 + max(map(abs, first.r))):
         problem = "is not closed when all joint positions are zero"
-        remedy = f"{_ELSE}, or define the zero positions so that the loop is closed there"
+        remedy = f"{_ELSE}, or choose zero positions at which the loop is closed"
         raise refusal("E-SDF-038", loop, problem, remedy)
     if one != other:
         problem = f"includes the free joint of link {other or one!r}"

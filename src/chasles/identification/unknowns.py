@@ -9,7 +9,7 @@ import numpy as np
 from chasles.robot import Robot
 
 ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-"""Ten parameters of a body: mass, first moment, inertia about the origin of its link's frame."""
+"""Ten inertial parameters: mass, first moment, and inertia about the link frame's origin."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from chasles.robot import Robot
 
 
 def written(model: LinearModel, x: np.ndarray) -> tuple[Robot, dict[str, Any]]:
-    """Return the robot with the identified values, and these values by parameter name."""
+    """Return the robot with the identified values, and a dict of these values by parameter name."""
     robot, count = model.robot, 10 * len(model.bodies)
     values = x[:count].reshape(-1, 10)
     own = [k for k, body in enumerate(model.bodies) if body.attached is None]

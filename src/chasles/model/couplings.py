@@ -105,7 +105,7 @@ def coupling(
         count = len(numbers) + len(states)
         remedy = (
             f"define the function with one argument for each of the {count} coordinates, "
-            "velocities and frames, and take sin, sqrt and other functions from chasles.expr"
+            "velocities and frames, and import sin, sqrt and other functions from chasles.expr"
         )
         raise uncoupled("E-LOOP-026", problem, remedy) from error
     rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
@@ -364,7 +364,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
         problem = f"the function failed for a symbolic time: {type(error).__name__}: {said(error)}"
         remedy = (
             "define a function of time only, "
-            "and take sin, sqrt and other functions from chasles.expr"
+            "and import sin, sqrt and other functions from chasles.expr"
         )
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)

@@ -203,7 +203,7 @@ class Model:
     lossless: bool = False
     """True if damping, friction and fluid forces are ignored."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """Function that returns the derivatives of passive joint loads with respect to q and qd."""
+    """Function that returns derivatives of passive generalized forces with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Function that a recursion over the bodies calls before it processes each body."""
 

@@ -115,7 +115,7 @@ class PDControl(_Law):
 @renamed(kd="damping")
 @dataclass(frozen=True)
 class GravityCompensation(_Law):
-    """Controller that compensates gravity, with joint damping in N m s/rad (N s/m)."""
+    """Gravity-compensation controller with joint damping (N m s/rad or N s/m)."""
 
     damping: Any = 0.0
 

@@ -45,7 +45,8 @@ STEPS = 30
 
 
 CONSISTENT = 1e-7
-"""Relative tolerance for K a = k: with a larger residual, the joint equations are inconsistent."""
+"""Relative tolerance for K a = k. With a larger residual, the joint equations are considered
+inconsistent."""
 
 
 _AXES = [Vector(row) for row in Matrix.identity().rows]

@@ -111,7 +111,7 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return programs for one iteration, which compute speeds and tighten exceeded limits."""
+        """Return the programs of an iteration, which compute speeds and tighten the limits."""
         n, _, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))

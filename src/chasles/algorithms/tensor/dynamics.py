@@ -320,7 +320,8 @@ def forward_dynamics_augmented_tensor(
 ) -> Velocity:
     """Solve D qdd = tau - b, with D from algorithm 6.2 and b from algorithm 5.7.
 
-    D is the mass matrix, and b are the bias forces. See Balafoutis and Patel 1991, section 6.3.
+    D is the mass matrix, and b is the vector of bias forces. See Balafoutis and Patel 1991,
+    section 6.3.
     """
     D = mass_matrix_augmented_tensor(model, q)
     return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)

@@ -28,7 +28,7 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""Sample values (count, size) of each input, which float and double represent exactly."""
+"""Sample values (count, size) of each input, exactly representable in float and double."""
 
 
 @dataclass(frozen=True)

@@ -240,10 +240,10 @@ def most_blocks(built: Built, threads: int, device: int) -> int:
 
 
 def block(built: Built, count: int) -> tuple[int, int, int]:
-    """Return the number of states and of threads in a block, and its shared memory (bytes).
+    """Return the states, the threads and the shared memory (bytes) per block.
 
-    With too few states to use all multiprocessors, a block has a single warp, or a single crew (a
-    group of warps that process the same states).
+    If there are too few states to use all multiprocessors, a block has a single warp, or a single
+    crew (a group of warps that process the same states).
     """
     threads = built.block if count >= MANY else WARP * built.crew
     if built.stays and built.form == "loop":

@@ -154,7 +154,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
 
 @dataclass(frozen=True)
 class Function:
-    """A function in LLVM IR: its head up to the opening brace, and its other lines."""
+    """A function in LLVM IR: the `define` line, and the lines of the body."""
 
     head: str
     body: tuple[str, ...]

@@ -25,7 +25,7 @@ def verify(
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
 
-    Compares all methods and backends, and checks the Newton-Euler equations,
+    Compare all methods and backends, and check the Newton-Euler equations,
     energy, derivatives and loops at random states. The exit status is 1 if a
     check fails.
 

@@ -299,7 +299,7 @@ def _checked_times(times: Array, start: float, end: float) -> list[float]:
         raise InputError("E-MOTION-062", problem, part="simulate")
     if not (start <= given[0] and given[-1] <= end):
         asked = f"{given[0]:.6g} to {given[-1]:.6g} s"
-        problem = f"`times` must be between {start:.6g} and {end:.6g} s, not from {asked}"
+        problem = f"`times` must be between {start:.6g} and {end:.6g} s, but range from {asked}"
         raise InputError("E-MOTION-063", problem, part="simulate")
     return [float(time) for time in given]
 

@@ -387,7 +387,7 @@ class Points:
             self._centers = _compiled(model, open_ones, centers_program)
 
     def __call__(self, t: float, q: np.ndarray, qd: np.ndarray) -> Moves:
-        """Return the contact points and their motion at a time."""
+        """Return the contact points and their motion at a given time."""
         state = (q, qd, *(np.array(t) for _ in self._clock))
         gap, *moves = self._moves(*state, *self._nearest(state))
         if np.isnan(gap).any():

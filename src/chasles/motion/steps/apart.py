@@ -164,7 +164,7 @@ class Pick:
 
     @property
     def _varied(self) -> list[Number]:
-        """Symbolic entries of all rows, except for the first column, which contains the gaps."""
+        """Symbolic entries of all rows, without the first column, which contains the gaps."""
         return [x for row in self.rows for x in row[1:] if isinstance(x, Scalar)]
 
     def program(self) -> Program:

@@ -101,14 +101,14 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "h
 """Statistics of a simulation.
 
 - iterations: number of Newton iterations.
-- unsolved: number of steps whose friction does not agree with the normal impulses, or that did not
-  converge.
+- unsolved: number of steps that did not converge, or whose friction is inconsistent with the normal
+  impulses.
 - residual: largest residual of the momentum balance.
 - work: work of impulses (J).
 - excess: largest difference (J) between the work of impulses in a step and the energy that may be
   released by overlaps and restitution.
-- overflow: number of steps in which some overlapping points did not act, because there were more of
-  them than shared contact slots.
+- overflow: number of steps in which some overlapping points were ignored, because there were too
+  few shared contact slots.
 - held: number of unsolved steps that converged once friction was bounded by the normal impulses of
   an earlier iteration.
 """
@@ -563,7 +563,7 @@ class Steps:
         fine: Number,
         apart: Apart | None,
     ) -> Program:
-        """Return the program of an iteration. The program does not change finished states.
+        """Return the program of one iteration. The program does not change finished states.
 
         Parameters
         ----------

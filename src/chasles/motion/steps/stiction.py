@@ -39,7 +39,7 @@ def check_tendons(model: Model) -> None:
     """Raise an error if tendons have dry friction, which only time stepping supports."""
     rubbed = [data.name for data in model.source.rotors if data.friction]
     if rubbed:
-        problem = f"this integrator does not support dry friction of tendons ({rubbed[0]!r})"
+        problem = f"this integrator does not support dry friction in tendons ({rubbed[0]!r})"
         remedy = "use integrator='time-stepping', or omit `dissipation`"
         raise ModelError("E-MOTION-147", problem, remedy, part="simulate")
 
@@ -153,7 +153,7 @@ class Sticking:
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
-        """Return the velocities at the end of a step of h seconds, given the state y at the end."""
+        """Extract the velocities from the state y at the end of a step of h seconds."""
         return system.velocity(y)
 
     def holding(self, system: System, y: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ class System(NamedTuple):
     stopping, rubbing : Sequence[Number]
         Derivatives of the impulses of joint and tendon limits, and of dry friction.
     g : np.ndarray
-        Right-hand side: the unbalanced momentum.
+        Right-hand side: the momentum residual.
     """
 
     slots: Sequence[Near]
