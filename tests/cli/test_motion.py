@@ -667,7 +667,7 @@ def test_a_motion_keeps_loops_closed(tmp_path: Path) -> None:
     np.savetxt(file, rows, delimiter=",", header=head, comments="", fmt="%.17g")
     result = CliRunner().invoke(app, ["motion", "slider_crank", str(file), "--differentiate"])
     assert result.exit_code == 0, result.output
-    assert "without loop forces" in " ".join(result.output.split())
+    assert "exclude loop forces" in " ".join(result.output.split())
     rows[3, 2] += 0.1
     np.savetxt(file, rows, delimiter=",", header=head, comments="", fmt="%.17g")
     result = CliRunner().invoke(app, ["motion", "slider_crank", str(file), "--differentiate"])

@@ -64,6 +64,7 @@ SPOKEN = {
     "E-CALL-072": "no command differentiates at a state",
     "E-CALL-096": "no command asks for packed matrices",
     "E-CALL-360": "has a row of REMEDIES",
+    "E-CALL-378": "no command asks for wrapped solutions",
     "E-DH-010": "converts in Python",
     "E-DH-016": "names a loading option of files",
     "E-LOOP-012": "no command gives accelerations of loops",
