@@ -239,9 +239,10 @@ def _places(
 ) -> tuple[dict[int, int], int]:
     """Return the memory indices of inputs, shared values and results, and the scratch-space size.
 
-    Within a segment, values with equal lifetimes are adjacent in memory. Their memory is reused
-    after the last segment that reads them. All segments of the same form store the same number of
-    values; values that no other segment reads are stored in the last scratch entry (key -1).
+    Within a segment, values with equal lifetimes form one block in memory, or several smaller
+    blocks of reused memory. Memory is reused after the last segment that reads its values. All
+    segments of the same form store the same number of values; values that no other segment reads
+    are stored in the last scratch entry (key -1).
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]
@@ -253,22 +254,25 @@ def _places(
     last = {a: n for k, n in home.items() for a in code[k].args}
     kept, scratch = set(results), 0
     vacant: dict[int, list[int]] = {}
-    leaving: dict[int, list[list[int]]] = {}
+    leaving: dict[int, list[tuple[int, int]]] = {}
     for n, segment in enumerate(segments):
         blocks: dict[int, list[int]] = {}
         for k in segment:
             if k in crossing and k not in kept:
                 blocks.setdefault(last[k], []).append(k)
         for until, block in blocks.items():
-            free = vacant.setdefault(len(block), [])
-            if not free:
-                free.append(start + scratch)
-                scratch += len(block)
-            here = free.pop()
-            place.update({k: here + j for j, k in enumerate(block)})
-            leaving.setdefault(until, []).append(block)
-        for block in leaving.pop(n, ()):
-            vacant[len(block)].append(place[block[0]])
+            while block:
+                size = max((s for s, free in vacant.items() if free and s <= len(block)), default=0)
+                if size:
+                    here = vacant[size].pop()
+                else:
+                    here, size = start + scratch, len(block)
+                    scratch += size
+                place.update({k: here + j for j, k in enumerate(block[:size])})
+                leaving.setdefault(until, []).append((here, size))
+                block = block[size:]
+        for here, size in leaving.pop(n, ()):
+            vacant.setdefault(size, []).append(here)
     place[-1] = start + scratch
     place.update({r: start + scratch + 1 + slot for slot, r in enumerate(results)})
     return place, scratch + 1

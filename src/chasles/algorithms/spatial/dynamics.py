@@ -243,18 +243,22 @@ def net_forces(model: Model, h: Effort, tau: Effort) -> Vector:
 def forward_dynamics(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute qdd by the articulated-body algorithm (Featherstone 2008, table 7.1)."""
-    X, S, c, U, D, u = {}, {}, {}, {}, {}, {}
+    """Compute qdd by the articulated-body algorithm (Featherstone 2008, table 7.1).
+
+    Bias accelerations c and bias forces pA are computed in the second pass, where they are used, so
+    that only the velocities are kept between the first two passes.
+    """
+    X, S, vJ, c, U, D, u = {}, {}, {}, {}, {}, {}, {}
     v, a, qdd = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {}
     IA, pA = {WORLD: ArticulatedInertia.zero()}, {WORLD: Force.zero()}
     for i, p, joint, I in model.outward():
         X[i], S[i] = joint.transform(q[i]), joint.subspace(q[i])
-        vJ = S[i] @ qd[i]
-        v[i] = X[i] @ v[p] + vJ
-        c[i] = joint.bias(q[i], qd[i]) + v[i].cross(vJ)
-        IA[i] = ArticulatedInertia.of(I)
-        pA[i] = v[i].cross(I @ v[i]) - f_ext[i]
-    for i, p, joint, _ in model.inward():
+        vJ[i] = S[i] @ qd[i]
+        v[i] = X[i] @ v[p] + vJ[i]
+        IA[i], pA[i] = ArticulatedInertia.of(I), Force.zero()
+    for i, p, joint, I in model.inward():
+        c[i] = joint.bias(q[i], qd[i]) + v[i].cross(vJ[i])
+        pA[i] += v[i].cross(I @ v[i]) - f_ext[i]
         U[i] = IA[i] @ S[i]
         D[i] = S[i].T @ U[i] + diagonal(joint.armature)
         u[i] = tau[i] - joint.resistance(qd[i]) - S[i].T @ pA[i]
