@@ -17,7 +17,14 @@ from chasles.model.given import checked_step, some_numbers
 from chasles.motion import tensors
 from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contract import Array, Machine
-from chasles.motion.controllers import BUILT_IN, follows, with_samples
+from chasles.motion.controllers import (
+    BUILT_IN,
+    Tunable,
+    checked_parameters,
+    follows,
+    gain_sizes,
+    with_samples,
+)
 from chasles.motion.controls import Controls, activations, host_controls, named_results
 from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import (
@@ -52,7 +59,7 @@ def attempted(
     threads: int | None,
 ) -> Trajectory | str:
     """Return the trajectory of a compiled simulation, or the reason why it cannot be compiled."""
-    dt, total = _equal_steps(plan)
+    plan, (dt, total) = _tunable(robot, plan, q, device), _equal_steps(plan)
     try:
         made, why = _made(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
     except MayRemember as error:
@@ -87,12 +94,14 @@ def stepped(
         if found:
             problem = f"integrator {TIME_STEPPING!r} does not support {words}"
             raise ModelError("E-MOTION-135", problem, "use another integrator", part="simulate")
-    dt, total = _equal_steps(plan)
+    plan, (dt, total) = _tunable(robot, plan, q, device), _equal_steps(plan)
     control, host, why = plan.control, None, ""
     sampled = _sampled(robot, plan)
     if sampled is not None and not (follows(control) and robot.mechanism.traits):
         made = stepping.prepared(robot, plan, dt, sampled, q)
-    elif (callable(plan.asked) and not isinstance(plan.asked, BUILT_IN)) or follows(control):
+    elif (callable(plan.asked) and not isinstance(plan.asked, BUILT_IN | Tunable)) or follows(
+        control
+    ):
         made, why = _traced_step(robot, plan, dt, compiled, q)
         if why and compiled:
             problem = f"this motion cannot be compiled: {why}"
@@ -150,6 +159,31 @@ def _traced_step(
     return made, why
 
 
+def _tunable(robot: Machine, plan: Plan, q: Array, device: str | None) -> Plan:
+    """Return a plan in which the gains and the target of a built-in controller are parameters.
+
+    A simulation with other gains or another target then needs no compilation. A target that is a
+    trajectory is sampled as before. On GPUs, and for arrays of PyTorch and JAX, the gains remain
+    constants of the compiled code, which is faster.
+    """
+    if not isinstance(plan.control, BUILT_IN):
+        return plan
+    control: Any = plan.control
+    try:
+        checked_parameters(plan.parameters, control)
+    except ModelError as error:
+        raise error.at(part="simulate") from None
+    if device == "cuda" or library_of(q) is not None or not robot.model.nv:
+        return plan
+    if not follows(control):
+        values = np.concatenate([*control.values(robot.model).values()])
+        return replace(plan, control=Tunable(type(control)), parameters=values)
+    if robot.mechanism.traits or not is_trajectory(control.target):
+        return plan
+    own = replace(control, target=0.0).values(robot.model)
+    return replace(plan, parameters=np.concatenate([own[name] for name in gain_sizes(control)]))
+
+
 def _equal_steps(plan: Plan) -> tuple[float, int]:
     """Return the step size (s) and the number of equal steps of a simulation.
 
@@ -187,7 +221,11 @@ def _sampled(robot: Machine, plan: Plan) -> Any:
     target = control.target if follows(control) else plan.ctrl
     if not is_trajectory(target):
         return None
-    return with_samples(robot.model, control, plan.ctrl, plan.integrator)[0]
+    found = with_samples(robot.model, control, plan.ctrl, plan.integrator)[0]
+    if not follows(control) or plan.parameters is None:
+        return found
+    law = type(control)(0.0, 0.0, 0.0)  # the gains are parameters (`_tunable`)
+    return replace(found, law=law, tunable=True)
 
 
 def _apart(control: Any) -> Any:

@@ -5,10 +5,10 @@ or an instance of a controller class in this module. A trainable controller is a
 tau(t, q, qd, p), where p are its parameters.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,29 @@ class _Law:
         checked = replace(self, target=0.0) if follows(self) else self  # type: ignore[call-arg]
         if fault := settle(checked):
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
+
+    def __call__(
+        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
+    ) -> list[Number]:
+        """Return the joint torques for symbolic arguments; gains and target are constants."""
+        return self.torques(model, arena, q, qd, **self.values(model))
+
+    @staticmethod
+    def torques(
+        model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
+    ) -> list[Number]:
+        """Return the joint torques for given values of the fields, one per coordinate."""
+        raise NotImplementedError
+
+    def values(self, model: Model) -> dict[str, list[float]]:
+        """Return the values of all fields, one per coordinate."""
+        sizes = {name: getattr(model, size) for name, size in self.sizes().items()}
+        return {name: self._gains(name, size) for name, size in sizes.items()}
+
+    @classmethod
+    def sizes(cls) -> dict[str, str]:
+        """Return, for each field, the attribute of the model that contains its size."""
+        return {f.name: "nq" if f.name == "target" else "nv" for f in fields(cls)}
 
     def _gains(self, name: str, size: int) -> list[float]:
         """Return the gains in the field `name`, one for each coordinate; a scalar is repeated."""
@@ -102,13 +125,12 @@ class PDControl(_Law):
     target: Any
     feedforward: Any = 0.0
 
-    def __call__(
-        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
+    @staticmethod
+    def torques(
+        model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
     ) -> list[Number]:
-        names = ("stiffness", "damping", "feedforward")
-        kp, kd, more = (self._gains(name, model.nv) for name in names)
-        target = self._gains("target", model.nq)
-        error = _evaluated(model, "difference", arena, q0=q, q1=target)
+        error = _evaluated(model, "difference", arena, q0=q, q1=values["target"])
+        kp, kd, more = (values[name] for name in ("stiffness", "damping", "feedforward"))
         return [p * e - d * v + f for p, e, d, v, f in zip(kp, error, kd, qd, more, strict=True)]
 
 
@@ -119,14 +141,12 @@ class GravityCompensation(_Law):
 
     damping: Any = 0.0
 
-    def __call__(
-        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
+    @staticmethod
+    def torques(
+        model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
     ) -> list[Number]:
-        kd, gravity = (
-            self._gains("damping", model.nv),
-            _evaluated(model, "gravity_forces", arena, q=q),
-        )
-        return [g - d * v for g, d, v in zip(gravity, kd, qd, strict=True)]
+        gravity = _evaluated(model, "gravity_forces", arena, q=q)
+        return [g - d * v for g, d, v in zip(gravity, values["damping"], qd, strict=True)]
 
 
 @renamed(kp="stiffness", kd="damping")
@@ -152,10 +172,11 @@ class ComputedTorque(_Law):
     damping: Any
     target: Any
 
-    def __call__(
-        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
+    @staticmethod
+    def torques(
+        model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
     ) -> list[Number]:
-        qdd = PDControl(self.stiffness, self.damping, self.target)(model, arena, t, q, qd)
+        qdd = PDControl.torques(model, arena, q, qd, feedforward=[0.0] * model.nv, **values)
         return _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
 
 
@@ -163,16 +184,51 @@ BUILT_IN = PDControl | GravityCompensation | ComputedTorque
 
 
 @dataclass(frozen=True)
+class Tunable:
+    """Built-in controller whose gains and target are the controller's parameters.
+
+    Code that is compiled for one set of values runs with all others.
+    """
+
+    kind: type[_Law]
+
+    def __call__(
+        self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers, parameters: Numbers
+    ) -> list[Number]:
+        values = _divided(model, self.kind.sizes(), parameters)
+        return self.kind.torques(model, arena, q, qd, **values)
+
+
+def gain_sizes(law: _Law) -> dict[str, str]:
+    """Return the sizes of a controller's fields (`_Law.sizes`), without the target."""
+    return {name: size for name, size in law.sizes().items() if name != "target"}
+
+
+def _divided(
+    model: Model, sizes: Mapping[str, str], parameters: Numbers
+) -> dict[str, list[Number]]:
+    """Divide parameters among fields with the given sizes (`_Law.sizes`)."""
+    left = iter(parameters)
+    return {name: list(islice(left, getattr(model, size))) for name, size in sizes.items()}
+
+
+@dataclass(frozen=True)
 class Followed(Controls):
-    """Controller that follows a trajectory, sampled at the Runge-Kutta stages of each step."""
+    """Controller that follows a trajectory, sampled at the Runge-Kutta stages of each step.
+
+    If `tunable` is True, the gains are the controller's parameters (see `Tunable`), and the gains
+    of `law` are ignored.
+    """
 
     law: PDControl | ComputedTorque | None = None
+    tunable: bool = False
 
     def program(self, model: Model, parameters: int = 0) -> Program:
         """Return the program for joint torques. Its input "ctrl" contains trajectory samples."""
         assert self.law is not None
         arena, size = Arena(RULES), model.nq + 2 * model.nv
-        sizes = {"q": model.nq, "qd": model.nv, "ctrl": row_size(size, self.parts)}
+        sizes = {"q": model.nq, "qd": model.nv} | ({"parameters": parameters} if parameters else {})
+        sizes |= {"ctrl": row_size(size, self.parts)}
         inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
         q, qd, row = given["q"], given["qd"], given["ctrl"]
@@ -182,12 +238,15 @@ class Followed(Controls):
             for a, b in pairwise((0, model.nq, model.nq + model.nv, model.nq + 2 * model.nv))
         )
         error = _evaluated(model, "difference", arena, q0=q, q1=place)
-        kp, kd = (self.law._gains(name, model.nv) for name in ("stiffness", "damping"))
+        gains: Mapping[str, Numbers] = self.law.values(model)
+        if parameters:
+            gains = _divided(model, gain_sizes(self.law), given["parameters"])
+        kp, kd = gains["stiffness"], gains["damping"]
         pulled = [
             p * e + d * (w - v) for p, e, d, w, v in zip(kp, error, kd, rate, qd, strict=True)
         ]
         if isinstance(self.law, PDControl):
-            more = self.law._gains("feedforward", model.nv)
+            more = gains["feedforward"]
             tau = [x + f for x, f in zip(pulled, more, strict=True)]
         else:
             qdd = [x + a for x, a in zip(pulled, rise, strict=True)]
@@ -410,7 +469,7 @@ def traced(model: Model, control: Any, parameters: int = 0) -> Program:
     symbols = ([arena.input(name, k) for k in range(n)] for name, n in sizes.items())
     given = read_only(*(np.array(some, dtype=object) for some in symbols))
     function = control
-    if isinstance(control, BUILT_IN):
+    if isinstance(control, BUILT_IN | Tunable):
         function = partial(_law, control, model, arena)
     found = called(function, (t, *given), model.nv, "joint torques")
     inputs = [Variable("t", ()), *(Variable(name, (n,)) for name, n in sizes.items())]
@@ -513,7 +572,8 @@ def checked_parameters(parameters: Any, control: Any) -> int:
     Raise an error if parameters were given, but the controller is not a function.
     """
     count = parameter_count(parameters)
-    if count and (control is None or isinstance(control, BUILT_IN | Followed)):
+    tunable = isinstance(control, Followed) and control.tunable
+    if count and (control is None or (isinstance(control, BUILT_IN | Followed) and not tunable)):
         problem = "`parameters` were given, but `tau` is not a controller"
         remedy = "pass a function tau(t, q, qd, p), or omit `parameters`"
         raise ModelError("E-MOTION-018", problem, remedy, part="rollout")
