@@ -6,6 +6,7 @@ steps.
 This module compiles the programs of a step, checks their input arrays and records their results.
 """
 
+import gc
 import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -56,6 +57,11 @@ from chasles.motion.steps.traced import RolloutGradient, check_holonomic
 
 TIME_STEPPING = "time-stepping"
 """Name of the integrator that solves for contact impulses in each step."""
+
+
+MANY = 1_000_000
+"""Number of objects above which the expressions of a compiled step are freed. The expressions for
+contacts of detailed meshes take hundreds of megabytes."""
 
 
 @dataclass(frozen=True)
@@ -203,8 +209,13 @@ class Stepped:
                     continue
                 for k in range(len(calls[name]) + 1):
                     begun[f"{name} {k}"] = begin(f"{name} {k}", partial(self._part, name, dtype, k))
-            made = {name: finish() for name, finish in begun.items()}
-        self._parts = ("", ""), []
+            self._parts = ("", ""), []
+            heavy = gc.get_count()[0] > MANY  # new objects, because collection was paused
+            if heavy:
+                self._forget()  # while other processes compile
+            made = {name: begun.pop(name)() for name in [*begun]}
+            if heavy:
+                gc.collect()
         if "gaps" in made:
             self._gaps[target] = made["gaps"]
         for name in divided:
@@ -215,6 +226,13 @@ class Stepped:
             given = CARRIED if name == "begin" else CARRIED[:2]
             made[name] = backends.chain(links, given, backend)
         return [made[name] for name in names]
+
+    def _forget(self) -> None:
+        """Free the traced expressions, which are traced again if they are needed."""
+        self._made = None
+        self.__dict__.pop("_divided", None)
+        self.scene.forget()
+        gc.collect()
 
     def _is_long(self, backend: str, dtype: str) -> bool:
         """Return True if the programs are long and the backend can run them in several parts."""

@@ -78,6 +78,12 @@ class Scene:
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []
 
+    def forget(self) -> None:
+        """Free the expressions of contact points, and keep the numbers of slots."""
+        _ = self.slots, self.picks
+        for name in ("usual", "_few"):
+            self.__dict__.pop(name, None)
+
     @property
     def unseen(self) -> list[Unseen]:
         """Groups of contact pairs whose contact points are computed before each compiled step."""
