@@ -60,6 +60,10 @@ class _Law:
             raise ModelError("E-MOTION-012", problem, part="rollout")
         return [float(x) for x in np.broadcast_to(array, (size,))]
 
+    def _joint_gains(self, name: str, model: Model) -> list[float]:
+        """Return the gains in the field `name`, one for each degree of freedom."""
+        return self._gains(name, model.nv)
+
 
 def follows(control: Any) -> bool:
     """Return True if the target of a controller is a trajectory (a function t -> q, qd, qdd)."""
@@ -81,7 +85,9 @@ def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) 
 class PDControl(_Law):
     """PD controller: tau = stiffness (target - q) - damping qd + feedforward, for each joint.
 
-    In a robot with closed loops, set stiffness and damping to 0 for joints without a motor.
+    A scalar stiffness, damping or feedforward applies to all joints except free joints, such as a
+    floating base, which have no motors. Arrays apply as given. In a robot with closed loops, set
+    stiffness and damping to 0 for joints without a motor.
 
     Attributes
     ----------
@@ -102,11 +108,20 @@ class PDControl(_Law):
     target: Any
     feedforward: Any = 0.0
 
+    def _joint_gains(self, name: str, model: Model) -> list[float]:
+        """Return the gains, one for each degree of freedom. A scalar is 0 for free joints."""
+        gains = self._gains(name, model.nv)
+        if np.ndim(getattr(self, name)) == 0:
+            for i, place in model.velocity_slices.items():
+                if model.bodies[i].joint.floating:
+                    gains[place] = [0.0] * model.bodies[i].joint.nv
+        return gains
+
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
         names = ("stiffness", "damping", "feedforward")
-        kp, kd, more = (self._gains(name, model.nv) for name in names)
+        kp, kd, more = (self._joint_gains(name, model) for name in names)
         target = self._gains("target", model.nq)
         error = _evaluated(model, "difference", arena, q0=q, q1=target)
         return [p * e - d * v + f for p, e, d, v, f in zip(kp, error, kd, qd, more, strict=True)]
@@ -155,7 +170,8 @@ class ComputedTorque(_Law):
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
-        qdd = PDControl(self.stiffness, self.damping, self.target)(model, arena, t, q, qd)
+        kp, kd = (self._gains(name, model.nv) for name in ("stiffness", "damping"))
+        qdd = PDControl(kp, kd, self.target)(model, arena, t, q, qd)
         return _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
 
 
@@ -182,12 +198,12 @@ class Followed(Controls):
             for a, b in pairwise((0, model.nq, model.nq + model.nv, model.nq + 2 * model.nv))
         )
         error = _evaluated(model, "difference", arena, q0=q, q1=place)
-        kp, kd = (self.law._gains(name, model.nv) for name in ("stiffness", "damping"))
+        kp, kd = (self.law._joint_gains(name, model) for name in ("stiffness", "damping"))
         pulled = [
             p * e + d * (w - v) for p, e, d, w, v in zip(kp, error, kd, rate, qd, strict=True)
         ]
         if isinstance(self.law, PDControl):
-            more = self.law._gains("feedforward", model.nv)
+            more = self.law._joint_gains("feedforward", model)
             tau = [x + f for x, f in zip(pulled, more, strict=True)]
         else:
             qdd = [x + a for x, a in zip(pulled, rise, strict=True)]
@@ -450,7 +466,7 @@ def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
         return lambda t, q, qd: run(q, qd, *control.target(t)[:3], *gains)
     require_tree(mechanism.model, "PDControl", "use ComputedTorque", loops=True)
     kp, kd, more = (
-        np.array(control._gains(name, mechanism.nv))
+        np.array(control._joint_gains(name, mechanism.model))
         for name in ("stiffness", "damping", "feedforward")
     )
 
