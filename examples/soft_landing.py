@@ -25,8 +25,7 @@ def landing(robot: chasles.Robot, height: float, dt: float, duration: float) -> 
     q = stance.copy()
     lowest = min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in FEET)
     q[6] = height + RADIUS - lowest
-    legs = np.r_[np.zeros(6), np.ones(12)]  # the trunk floats freely
-    hold = PDControl(stiffness=150.0 * legs, damping=4.0 * legs, target=stance)
+    hold = PDControl(stiffness=150.0, damping=4.0, target=stance)  # the trunk floats freely
     pairs = [contact.Pair(contact.Sphere(foot, RADIUS), contact.Plane(), GROUND) for foot in FEET]
     steps = round(duration / dt)
     return robot.rollout(q, np.zeros(18), hold, dt=dt, steps=steps, every=4, contacts=pairs)

@@ -120,6 +120,15 @@ def test_other_controllers_hold_their_target() -> None:
     assert math.isclose(sag, 0.5 * 9.81 * math.cos(0.1 - sag) / 1000.0, rel_tol=1e-6)
 
 
+def test_scalar_gains_leave_a_floating_base_without_motors() -> None:
+    pd = ["quadruped", "--keyframe", "standing", "--control", "pd", "--qd", "front_left_knee=1"]
+    pd += ["--duration", "0.01"]
+    call(*pd, "--kp", "60", "--kd", "2", "-o", "a")
+    each = [",".join(["0"] * 6 + [gain] * 12) for gain in ("60", "2")]
+    call(*pd, "--kp", each[0], "--kd", each[1], "-o", "b")
+    assert np.array_equal(motion("a")["q"], motion("b")["q"])
+
+
 def test_disturbances_come_from_their_seed_and_interval() -> None:
     """For a rod without gravity, the accelerations in one-interval steps are independent draws."""
     scenario = 'format = "scenario"\nrobot = "rod.toml"\nduration = 20.0\ndt = 0.01\n'

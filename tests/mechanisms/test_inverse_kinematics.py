@@ -446,3 +446,19 @@ def test_limits_of_joints_with_several_angles_are_held() -> None:
     assert not found.solved
     assert robot.within(found.q)
     assert found.limits.any()
+
+
+def test_a_solution_is_true_if_every_problem_is_solved() -> None:
+    robot = chasles.robots.puma560()
+    near = robot.forward_kinematics([0.3, 0.5, -1.0, 0.2, 0.9, -0.4], frame="tool")
+    far = near.copy()
+    far[:3, 3] *= 9.0
+    for solutions in ("first", "all"):
+        for targets, expected in (
+            (near, True),
+            (far, False),
+            (np.array([near, near]), True),
+            (np.array([near, far]), False),
+        ):
+            found = robot.inverse_kinematics({"tool": targets}, solutions=solutions)
+            assert bool(found) is expected

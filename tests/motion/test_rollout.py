@@ -1,6 +1,7 @@
 """Compiled rollouts agree with single steps in Python, `simulate` and closed forms."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from support import close, pairwise, raises
 
 import chasles
 from chasles.expr import sin
+from chasles.motion.controllers import computed, controlled
 from chasles.motion.drivers.compiled import prepared
 from chasles.robots import four_bar, planar, puma560, quadruped, random_tree
 from chasles.rollouts import STEPS, ComputedTorque, GravityCompensation, PDControl
@@ -104,6 +106,30 @@ def test_gravity_compensation_holds() -> None:
     q, _ = start(robot)
     got = robot.rollout(q, np.zeros(robot.nv), GravityCompensation(), dt=1e-3, steps=200)
     close(got.q[-1], q, 1e-9)
+
+
+def test_scalar_gains_do_not_act_on_a_floating_base() -> None:
+    """Scalars agree with gains per degree of freedom that are zero for the base."""
+    robot, rng = quadruped(), np.random.default_rng(3)
+    q, qd = robot.random(rng), rng.uniform(-1.0, 1.0, 18)
+    goal, motors = robot.keyframes["standing"].q, np.r_[np.zeros(6), np.ones(12)]
+    scalar = PDControl(20.0, 2.0, goal, 0.5)
+    given = PDControl(20.0 * motors, 2.0 * motors, goal, 0.5 * motors)
+    tau = computed(robot.model, scalar)(0.0, q, qd)
+    assert not tau[:6].any()
+    assert np.array_equal(tau, computed(robot.model, given)(0.0, q, qd))
+    move = chasles.trajectory.minimum_jerk(q, goal, 1.0, robot=robot)
+    runs = [
+        robot.rollout(q, qd, replace(law, target=target), dt=1e-3, steps=3).q[-1]
+        for target in (goal, move)
+        for law in (scalar, given)
+    ]
+    assert np.array_equal(runs[0], runs[1])
+    assert np.array_equal(runs[2], runs[3])
+    laws = [controlled(robot.mechanism, replace(law, target=move)) for law in (scalar, given)]
+    assert np.array_equal(*(law(0.5, q, qd) for law in laws))
+    whole = computed(robot.model, PDControl(20.0 * np.ones(18), 2.0, goal))(0.0, q, qd)
+    assert whole[:6].all()
 
 
 def test_controllers_as_functions() -> None:

@@ -496,3 +496,10 @@ def test_only_trajectories_are_joined() -> None:
         chasles.trajectory.join(move, 3)  # type: ignore[arg-type]
     with raises("E-PATH-064 argument 0 must be a trajectory, not list"):
         chasles.trajectory.join([move, move])  # type: ignore[arg-type]
+
+
+def test_saving_a_move_without_a_robot_names_both_remedies(tmp_path: Path) -> None:
+    move = trajectory.minimum_jerk([0.0, 0.0], [1.0, 0.5], 2.0)
+    told = r"minimum_jerk\(q0, q1, T, robot=robot\).*move\.save\(path, robot\)"
+    with pytest.raises(chasles.ChaslesError, match=told):
+        move.save(tmp_path / "move.csv")

@@ -432,12 +432,20 @@ def test_a_picture_is_recorded_of_a_posture_or_of_the_start_of_a_motion(
     robot = chasles.robots.puma560()
     with show(robot, motion=swing, port=0) as viewer, show(robot, port=0) as still:
         record(viewer, tmp_path / "start.png", size=(320, 240))
+        assert viewer.playback is not None
+        middle = 0.5 * (viewer.playback.first + viewer.playback.last)
+        record(viewer, tmp_path / "middle.png", size=(320, 240), at=middle)
         record(still, tmp_path / "posture.png", size=(320, 240))
         with raises("E-VIEW-022", "pass `motion`, or save a picture"):
             record(still, tmp_path / "film.mp4")
-    for name in ("start.png", "posture.png"):
-        picture = imageio.imread(tmp_path / name)
-        assert picture.shape == (240, 320, 3)
+        for name, at in (("late.png", viewer.playback.last + 1.0), ("film.mp4", middle)):
+            with raises("E-VIEW-033", "`at` must be between"):
+                record(viewer, tmp_path / name, at=at)
+    names = ("start.png", "middle.png", "posture.png")
+    pictures = [imageio.imread(tmp_path / name) for name in names]
+    assert {picture.shape for picture in pictures} == {(240, 320, 3)}
+    assert np.abs(pictures[0].astype(float) - pictures[1].astype(float)).max() > 50.0
+    for picture in pictures:
         assert np.ptp(picture[100:140, 100:220].astype(int)) > 50  # the robot, not only the floor
 
 

@@ -622,7 +622,7 @@ def test_the_floor_is_the_plane_of_the_file(tmp_path: Path) -> None:
 
 def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) -> None:
     """A ball on the ground has one arrow at its lowest point, as long as its weight."""
-    from chasles.view.overlays import LONGEST, ContactForces
+    from chasles.view.overlays import WEIGHT, ContactForces
 
     file = tmp_path / "ball.xml"
     file.write_text(
@@ -645,7 +645,7 @@ def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) ->
         (drawn,) = arrows.nodes[0].points
         np.testing.assert_allclose(drawn[0], [0.3, 0.0, 0.0], atol=1e-6)
         length = float(np.linalg.norm(drawn[1] - drawn[0]))
-        np.testing.assert_allclose(length, LONGEST * viewer.figures[0].size, rtol=1e-3)
+        np.testing.assert_allclose(length, WEIGHT * viewer.figures[0].size, rtol=1e-3)
         assert "total (" in arrows.said
     run = robot.simulate(robot.neutral(), np.zeros(6), contacts="file", dt=0.002, duration=0.2)
     where, forces = panel.read(run, robot).felt(0.2)

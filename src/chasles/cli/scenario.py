@@ -16,7 +16,8 @@ Only the keys `format = "scenario"` and `robot` are required. Units are SI units
   a given position is raised if it would penetrate a plane of `ground` or [[contact]].
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), stiffness, damping
   (a scalar, or one value per degree of freedom), target (like q; by default the initial position)
-  or follow (the file of a reference motion), feedforward. The law "actuators" takes ctrl (constant
+  or follow (the file of a reference motion), feedforward. With the law "pd", scalars do not apply
+  to free joints, such as a floating base. The law "actuators" takes ctrl (constant
   controls) and act (initial activations), each as a list of all values or as {actuator = number}.
 - [disturbance]: effort (standard deviation of random joint torques, in N m or N: a scalar, or one
   value per degree of freedom), hold (duration of each torque, in s), seed.

@@ -111,7 +111,7 @@ TABLES = {
         "q": _COORDINATES,
         "qd": _COORDINATES,
         "random": _SEED,
-        "keyframe": Field(_only(str, bool), "the name of a keyframe in the file"),
+        "keyframe": Field(_only(str, bool), "the name of a keyframe of the robot"),
     },
     "control": {
         "law": Field(choice(*LAWS), f"one of {', '.join(LAWS)}"),

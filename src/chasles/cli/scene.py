@@ -298,7 +298,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
         return None
     gains = [key for key in given if key not in ("law", "target", "follow")]
     values: dict[str, Any] = {
-        OLD_GAINS.get(key, key): _each(scenario, robot, "control", key) for key in gains
+        OLD_GAINS.get(key, key): _each(scenario, robot, "control", key)[()] for key in gains
     }
     if "follow" in given:
         values["target"] = load(given["follow"], robot)
@@ -336,13 +336,13 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
 
 
 def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
-    """Broadcast a scenario value to one value per degree of freedom."""
+    """Return a scenario value: a scalar, or one value per degree of freedom."""
     given = np.asarray(scenario.tables[table][key])
     if given.shape not in ((), (robot.nv,)):
         problem = f"{key} has {given.size} entries, not 1 or {robot.nv}"
         remedy = f"give one value, or one for each of the {robot.nv} degrees of freedom"
         raise scenario.error("E-SCENARIO-012", problem, remedy, table, key)
-    return np.array(np.broadcast_to(given, (robot.nv,)))
+    return given
 
 
 # Contacts --------------------------------------------------------------------------------------

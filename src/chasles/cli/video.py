@@ -50,6 +50,7 @@ def shoot(
     beside: Robot | None = None,
     triangles: int = MOST_TRIANGLES,
     shadows: bool | None = None,
+    at: float | None = None,
 ) -> list[str]:
     """Record a video of a robot's motion, or a picture; return the viewer's notes."""
     columns = (
@@ -69,6 +70,7 @@ def shoot(
                 path,
                 rate=rate,
                 size=pixels,
+                at=at,
                 overwrite=overwrite,
                 progress=lambda t: told(completed=t),
             )

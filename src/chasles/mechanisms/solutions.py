@@ -18,6 +18,9 @@ FULL = 6
 class Solution:
     """Configurations found by inverse kinematics, with the same leading dimensions as the targets.
 
+    The truth value of a solution is True if every problem is solved; with `solutions="all"`, if at
+    least one configuration was found for each problem.
+
     Attributes
     ----------
     q : (..., nq)
@@ -44,6 +47,11 @@ class Solution:
     iterations: np.ndarray
     limits: np.ndarray
     complete: np.ndarray | bool = False
+
+    def __bool__(self) -> bool:
+        solved = _plain(self.solved)
+        several = solved.ndim > _plain(self.iterations).ndim
+        return bool(np.all(np.any(solved, axis=-1) if several else solved))
 
     def __repr__(self) -> str:
         q, solved, residual = map(_plain, (self.q, self.solved, self.residual))

@@ -162,7 +162,7 @@ Named = tuple[tuple[str, tuple[float, ...]], ...]
 
 @dataclass(frozen=True)
 class KeyframeData:
-    """A named state from a file, with values for joints and actuators.
+    """A named state of a robot, with values for joints and actuators.
 
     Missing positions are taken from `JointData.start`. Other missing values are zero.
     """

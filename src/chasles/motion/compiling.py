@@ -22,7 +22,6 @@ from chasles.motion.controllers import (
     Tunable,
     checked_parameters,
     follows,
-    gain_sizes,
     with_samples,
 )
 from chasles.motion.controls import Controls, activations, host_controls, named_results
@@ -180,8 +179,7 @@ def _tunable(robot: Machine, plan: Plan, q: Array, device: str | None) -> Plan:
         return replace(plan, control=Tunable(type(control)), parameters=values)
     if robot.mechanism.traits or not is_trajectory(control.target):
         return plan
-    own = replace(control, target=0.0).values(robot.model)
-    return replace(plan, parameters=np.concatenate([own[name] for name in gain_sizes(control)]))
+    return replace(plan, parameters=np.concatenate([*control.gains(robot.model).values()]))
 
 
 def _equal_steps(plan: Plan) -> tuple[float, int]:

@@ -65,9 +65,16 @@ class _Law:
         raise NotImplementedError
 
     def values(self, model: Model) -> dict[str, list[float]]:
-        """Return the values of all fields, one per coordinate."""
-        sizes = {name: getattr(model, size) for name, size in self.sizes().items()}
-        return {name: self._gains(name, size) for name, size in sizes.items()}
+        """Return the gains and the target, one value per coordinate."""
+        gains = self.gains(model)
+        return {
+            name: gains[name] if name in gains else self._gains(name, getattr(model, size))
+            for name, size in self.sizes().items()
+        }
+
+    def gains(self, model: Model) -> dict[str, list[float]]:
+        """Return the values of all fields except the target, one per degree of freedom."""
+        return {name: self._gains(name, model.nv) for name in self.sizes() if name != "target"}
 
     @classmethod
     def sizes(cls) -> dict[str, str]:
@@ -104,7 +111,9 @@ def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) 
 class PDControl(_Law):
     """PD controller: tau = stiffness (target - q) - damping qd + feedforward, for each joint.
 
-    In a robot with closed loops, set stiffness and damping to 0 for joints without a motor.
+    A scalar stiffness, damping or feedforward applies to all joints except free joints, such as a
+    floating base, which have no motors. Arrays apply as given. In a robot with closed loops, set
+    stiffness and damping to 0 for joints without a motor.
 
     Attributes
     ----------
@@ -124,6 +133,16 @@ class PDControl(_Law):
     damping: Any
     target: Any
     feedforward: Any = 0.0
+
+    def gains(self, model: Model) -> dict[str, list[float]]:
+        """Return the gains, one per degree of freedom. A scalar gain is 0 for free joints."""
+        gains = super().gains(model)
+        for name, values in gains.items():
+            if np.ndim(getattr(self, name)) == 0:
+                for i, place in model.velocity_slices.items():
+                    if model.bodies[i].joint.floating:
+                        values[place] = [0.0] * model.bodies[i].joint.nv
+        return gains
 
     @staticmethod
     def torques(
@@ -199,11 +218,6 @@ class Tunable:
         return self.kind.torques(model, arena, q, qd, **values)
 
 
-def gain_sizes(law: _Law) -> dict[str, str]:
-    """Return the sizes of a controller's fields (`_Law.sizes`), without the target."""
-    return {name: size for name, size in law.sizes().items() if name != "target"}
-
-
 def _divided(
     model: Model, sizes: Mapping[str, str], parameters: Numbers
 ) -> dict[str, list[Number]]:
@@ -238,9 +252,9 @@ class Followed(Controls):
             for a, b in pairwise((0, model.nq, model.nq + model.nv, model.nq + 2 * model.nv))
         )
         error = _evaluated(model, "difference", arena, q0=q, q1=place)
-        gains: Mapping[str, Numbers] = self.law.values(model)
+        gains: Mapping[str, Numbers] = self.law.gains(model)
         if parameters:
-            gains = _divided(model, gain_sizes(self.law), given["parameters"])
+            gains = _divided(model, dict.fromkeys(gains, "nv"), given["parameters"])
         kp, kd = gains["stiffness"], gains["damping"]
         pulled = [
             p * e + d * (w - v) for p, e, d, w, v in zip(kp, error, kd, rate, qd, strict=True)
@@ -508,10 +522,7 @@ def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
         gains = [g if one else np.array(g) for g, one in zip(given, single, strict=True)]
         return lambda t, q, qd: run(q, qd, *control.target(t)[:3], *gains)
     require_tree(mechanism.model, "PDControl", "use ComputedTorque", loops=True)
-    kp, kd, more = (
-        np.array(control._gains(name, mechanism.nv))
-        for name in ("stiffness", "damping", "feedforward")
-    )
+    kp, kd, more = map(np.array, control.gains(mechanism.model).values())
 
     def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         place, rate = control.target(t)[:2]

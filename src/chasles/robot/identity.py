@@ -190,7 +190,7 @@ class Identity(Named):
 
     @cached_property
     def keyframes(self) -> Mapping[str, Keyframe]:
-        """Keyframes: named states in the robot's file, each with q, qd, ctrl and act."""
+        """Keyframes: named states of the robot, each with q, qd, ctrl and act."""
         return keyframes(self.model)
 
     def joint(self, name: str) -> JointData:

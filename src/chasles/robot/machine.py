@@ -54,7 +54,7 @@ def _ranges(given: Iterable[Interval]) -> np.ndarray:
 
 
 class Keyframe(NamedTuple):
-    """Named state in a file: positions, velocities, controls and activations."""
+    """Named state of a robot: positions, velocities, controls and activations."""
 
     q: np.ndarray
     qd: np.ndarray

@@ -2,11 +2,12 @@
 
 Limbs are defined by tables for the left side, and the right side is the mirror image. Links are
 uniform solids of plausible size and mass, with visual shapes. A dark cylinder shows the motor of
-each joint. Trunk and feet also have collision shapes. At q = 0 all limbs hang straight down.
+each joint. Trunk and feet also have collision shapes. At q = 0 all limbs hang straight down; in the
+keyframe "standing", the feet touch the plane z = 0 below the hips.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import Description, FrameData, JointData, Limits, LinkData, ShapeData
+from chasles.model.machine import KeyframeData
 from chasles.robots import _solids
 from chasles.robots._solids import MOTOR, ORIGIN, SHELL, mirrored, standing
 
@@ -130,7 +132,8 @@ def quadruped() -> Description:
     Each leg has the joints abduction (x axis), hip (y) and knee (y), in this order from the trunk.
     The legs are ordered front left, front right, rear left, rear right. The feet
     (`front_left_foot`, ...) are links fixed to the shanks. The trunk and the feet have collision
-    shapes.
+    shapes. In the keyframe "standing", the feet touch the plane z = 0. The knee limits exclude the
+    neutral position.
 
     Examples
     --------
@@ -138,6 +141,8 @@ def quadruped() -> Description:
     >>> robot = chasles.robots.quadruped()
     >>> robot.nq, robot.nv
     (19, 18)
+    >>> print(robot.keyframes["standing"].q[6].round(3))  # height of the base (m)
+    0.367
     """
     trunk, toe = box(9.0, (0.40, 0.20, 0.12)), sphere(0.06, 0.02)
     links, shapes = [LinkData("trunk", trunk.inertia)], [trunk.shape("trunk")]
@@ -155,7 +160,12 @@ def quadruped() -> Description:
             shapes += [*limb.shapes, toe.shape(foot)]
             feet.append(foot)
     shapes += _touching(shapes, ["trunk", *feet])
-    return Description("quadruped", tuple(links), tuple(joints), shapes=tuple(shapes))
+    bend, (radius,) = 0.6, toe.size
+    height = 0.42 * math.cos(bend) + radius  # the feet are below the hips
+    key = _standing(joints, height, {"hip": bend, "knee": -2.0 * bend})
+    return Description(
+        "quadruped", tuple(links), tuple(joints), shapes=tuple(shapes), keyframes=(key,)
+    )
 
 
 def humanoid() -> Description:
@@ -173,7 +183,8 @@ def humanoid() -> Description:
     seven joints (shoulder pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`,
     `right_sole`, `left_hand`, `right_hand` and `eyes` are for contact, grasping and gaze. Pelvis,
     chest, head, hands and feet have collision shapes and can touch the environment. The feet can
-    also touch each other; all other contacts between links are excluded.
+    also touch each other; all other contacts between links are excluded. In the keyframe
+    "standing", the soles touch the plane z = 0 and the knees are bent.
 
     Examples
     --------
@@ -199,6 +210,9 @@ def humanoid() -> Description:
     feet = ("left_foot", "right_foot")
     touching = ("pelvis", "chest", "head", "left_palm", "right_palm", *feet)
     shapes += _touching(shapes, touching)
+    bend = 0.3
+    height = 0.76 * math.cos(bend) + 0.17  # the ankles are below the hips
+    angles = {"hip_pitch": -bend, "knee": 2.0 * bend, "ankle_pitch": -bend}
     return Description(
         "humanoid",
         tuple(links),
@@ -206,7 +220,22 @@ def humanoid() -> Description:
         tuple(frames),
         shapes=tuple(shapes),
         excluded=tuple(pair for pair in combinations(touching, 2) if pair != feet),
+        keyframes=(_standing(joints, height, angles),),
     )
+
+
+def _standing(
+    joints: Sequence[JointData], height: float, angles: Mapping[str, float]
+) -> KeyframeData:
+    """Return the keyframe "standing" for a base height (m) and joint angles (rad) of each leg."""
+    legs = (
+        (joint.name, (angle,))
+        for joint in joints
+        for name, angle in angles.items()
+        if joint.name.endswith(f"_{name}")
+    )
+    base = ("floating_base", (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, height))
+    return KeyframeData("standing", (base, *legs))
 
 
 def _touching(shapes: Sequence[ShapeData], links: Collection[str]) -> list[ShapeData]:

@@ -173,7 +173,11 @@ class Move:
         moved = self.robot if robot is None else robot
         if moved is None:
             problem = "a motion file contains joint names, but the trajectory has no robot"
-            raise InputError("E-PATH-051", problem, "pass robot=", part="save")
+            remedy = (
+                "create the trajectory for a robot, for example with minimum_jerk(q0, q1, T, "
+                "robot=robot), or pass the robot: move.save(path, robot)"
+            )
+            raise InputError("E-PATH-051", problem, remedy, part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
             raise InputError(
                 "E-PATH-052", "unknown file format", "use a file name ending in .csv", file=path

@@ -14,8 +14,10 @@ from chasles.view.solids import collision_solids
 LONGEST = 0.3
 """Length of the longest arrow, relative to the robot's size."""
 
-MOST_LONGEST = 3.0
-"""Maximum length of a contact-force arrow, relative to the arrow for the robot's weight."""
+WEIGHT, MOST = 0.8, 1.6
+"""Length of a contact-force arrow for the robot's weight, and maximum length of such an arrow,
+relative to the robot's size. Arrows for the feet of a standing robot then extend beyond its legs.
+"""
 
 REACHED = 1e-4
 """Tolerance (m and rad) within which a target counts as reached."""
@@ -204,7 +206,7 @@ class Reactions(Arrows):
 class ContactForces(Arrows):
     """Contact forces on the robot during a simulated motion.
 
-    An arrow of length `LONGEST` corresponds to the robot's weight.
+    An arrow of length `WEIGHT` corresponds to the robot's weight.
     """
 
     label = "Contact forces"
@@ -218,8 +220,8 @@ class ContactForces(Arrows):
         where, forces = figure.felt(figure.t)
         weight = figure.whole.mass * float(np.linalg.norm(figure.whole.gravity))
         sizes = np.linalg.norm(forces, axis=-1)
-        scale = LONGEST * figure.size / max(weight, 1e-9)
-        scale = np.minimum(scale, MOST_LONGEST * LONGEST * figure.size / np.maximum(sizes, 1e-9))
+        scale = WEIGHT * figure.size / max(weight, 1e-9)
+        scale = np.minimum(scale, MOST * figure.size / np.maximum(sizes, 1e-9))
         shown = (sizes > 1e-3 * max(weight, 1e-9)) & np.isfinite(where).all(axis=-1)
         ends = where + forces * scale[:, None]
         self.nodes[0].visible = bool(shown.any())

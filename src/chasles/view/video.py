@@ -62,10 +62,11 @@ def record(
     rate: float = RATE,
     size: tuple[int, int] = SIZE,
     speed: float = 1.0,
+    at: float | None = None,
     overwrite: bool = False,
     progress: Callable[[float], None] = lambda t: None,
 ) -> Path:
-    """Record a video of the motion in a viewer, or save a picture of its first configuration.
+    """Record a video of the motion in a viewer, or save a picture of one of its configurations.
 
     Parameters
     ----------
@@ -79,6 +80,8 @@ def record(
         Width and height in pixels.
     speed : float
         Seconds of motion per second of video.
+    at : float, optional
+        Time (s) of the motion at which a picture is taken; default: the start.
     overwrite : bool
         Replace an existing file.
     progress : callable
@@ -108,14 +111,17 @@ def record(
         raise InputError("E-VIEW-023", problem, part="record")
     width, height = (2 * (each // 2) for each in size)  # the encoder needs even sizes
     first, last = (0.0, 0.0) if playback is None else (playback.first, playback.last)
-    last = first if still else last
-    instants = np.arange(first, last + 0.5 * speed / rate, speed / rate)
+    if at is not None and not (still and first <= at <= last):
+        problem = f"`at` must be between {first:.6g} and {last:.6g} s, and only for pictures"
+        raise InputError("E-VIEW-033", problem, part="record")
+    moments = np.arange(first, last + 0.5 * speed / rate, speed / rate)
+    moments = np.array([first if at is None else at]) if still else moments
     with (
         whole(file, overwrite=overwrite) as part,
         page(viewer, (width, height)) as client,
         writer(part, file.suffix.lower(), rate, (width, height)) as add,
     ):
-        for t in instants:
+        for t in moments:
             if playback is not None:
                 playback.go(float(t))
             add(moving_picture(client, width, height))

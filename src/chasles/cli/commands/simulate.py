@@ -77,7 +77,7 @@ def simulate(
         list[str] | None, option("Initial joint velocities (rad/s or m/s).", metavar=NUMBERS)
     ] = None,
     random: Annotated[int | None, option("Start from a random state.", metavar="SEED")] = None,
-    keyframe: Annotated[str | None, option("Start from a keyframe in the file.")] = None,
+    keyframe: Annotated[str | None, option("Start from a keyframe of the robot.")] = None,
     control: Annotated[
         str | None,
         option(

@@ -11,6 +11,7 @@ from rich.console import Console
 from chasles.cli.command import Answer, said, write, write_saved
 from chasles.cli.options import Asked, Overwrite, find, names, option, repeatable
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, kind, note_lines, shoot
+from chasles.errors import InputError
 from chasles.view import show
 from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
@@ -51,6 +52,7 @@ def view(
     ] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
+    at: Annotated[float | None, option("Time of the picture in the motion (s).", "--at")] = None,
     overwrite: Overwrite = False,
 ) -> Answer:
     """Show a robot in a browser, move its joints, and play motions.
@@ -68,7 +70,10 @@ def view(
         chasles view robot.urdf --beside robot.xml --motion moves.csv
         chasles view robot.urdf --motion simulation --record motion.mp4 --shadows
         chasles view robot.urdf --record robot.png
+        chasles view robot.urdf --motion simulation --record landed.png --at 0.8
     """
+    if at is not None and recorded is None:
+        raise InputError("E-VIEW-034", "--at needs --record", "add --record FILE.png", part="view")
     if recorded is not None:
         check_video(recorded, overwrite=overwrite)
     robot = asked.robot()
@@ -81,6 +86,7 @@ def view(
             "beside": other,
             "triangles": triangles,
             "shadows": shadows,
+            "at": at,
         }
         notes = shoot(robot, motion, recorded, **options)
         files = {kind(recorded): recorded}
