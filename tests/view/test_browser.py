@@ -433,7 +433,7 @@ def test_a_picture_is_recorded_of_a_posture_or_of_the_start_of_a_motion(
     with show(robot, motion=swing, port=0) as viewer, show(robot, port=0) as still:
         record(viewer, tmp_path / "start.png", size=(320, 240))
         assert viewer.playback is not None
-        middle = 0.5 * (viewer.playback.first + viewer.playback.last)
+        middle = 0.7 * viewer.playback.first + 0.3 * viewer.playback.last
         record(viewer, tmp_path / "middle.png", size=(320, 240), at=middle)
         record(still, tmp_path / "posture.png", size=(320, 240))
         with raises("E-VIEW-022", "pass `motion`, or save a picture"):
