@@ -112,6 +112,22 @@ def test_files_give_what_arrays_give(suffix: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found.vector, expected.vector, rtol=1e-4, atol=1e-6)
 
 
+def test_messages_name_the_column() -> None:
+    """Messages about missing columns and NaN name the column, not the first one or the quantity."""
+    log, joint = table(ROBOT), ROBOT.joints[1]
+    log[f"{joint}.q"][17] = np.nan
+    with raises("E-LOG-004", f"{joint}.q is not") as caught:
+        chasles.identify(ROBOT, log)
+    assert caught.value.line == 18
+    del log[f"{joint}.tau"]
+    with raises("E-LOG-003", f"'{joint}.tau'") as caught:
+        chasles.identify(ROBOT, log)
+    assert f"columns={{'{joint}.tau': ...}}" in caught.value.remedy
+    with raises("E-LOG-003", "'torque'") as caught:
+        chasles.identify(ROBOT, log, columns={f"{joint}.tau": "torque"})
+    assert f"columns={{'{joint}.tau': ...}}" in caught.value.remedy
+
+
 @pytest.mark.parametrize("smoothing", ["low-pass", "savitzky-golay", "spline"])
 def test_positions_alone(smoothing: Any) -> None:
     """Noisy positions without rates suffice to predict the torques of new motions."""

@@ -248,12 +248,12 @@ class Reader:
         found = {}
         for quantity, names in self._names().items():
             wanted = [self.columns.get(name, name) for name in names]
-            missing = [name for name in wanted if name not in given]
+            pairs = zip(wanted, names, strict=True)
+            missing = [(own, name) for own, name in pairs if own not in given]
             if missing and (quantity in (*self.needed, "loads") or len(missing) < len(wanted)):
-                remedy = (
-                    f"add the column, or pass its name in the log: columns={{{names[0]!r}: ...}}"
-                )
-                raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
+                own, name = missing[0]
+                remedy = f"add the column, or pass its name in the log: columns={{{name!r}: ...}}"
+                raise ModelError("E-LOG-003", f"there is no column {own!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
                 continue
@@ -270,11 +270,13 @@ class Reader:
     ) -> np.ndarray:
         """Return the mask of usable rows; without skip_bad, an unusable row raises an error."""
         good = np.ones(len(values["q"]), bool)
-        for name, array in values.items():
+        for quantity, array in values.items():
             with np.errstate(over="ignore", invalid="ignore"):
                 if np.isfinite(array.sum()):
                     continue
-            bad = ~np.all(np.isfinite(array), axis=1)
+            finite = np.isfinite(array)
+            bad = ~np.all(finite, axis=1)
+            name = self._names()[quantity][int(np.argmin(finite[np.argmax(bad & good)]))]
             self._tell(file, first, bad & good, "E-LOG-004", f"{name} is not a finite number",
                        "remove the row, or fill it", "values that are not finite")  # fmt: skip
             good &= ~bad
