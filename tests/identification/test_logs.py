@@ -1,5 +1,6 @@
 """Identification from logs: files, tables, missing rates, delays, and invalid logs."""
 
+import json
 import sys
 import warnings
 from collections.abc import Iterator
@@ -401,8 +402,41 @@ def test_the_command(tmp_path: Path) -> None:
     before, after = (np.abs(r.inverse_dynamics(*at) - exact).max() for r in (old, new))
     assert after < 0.02 * before
     page = (tmp_path / "report.html").read_text("utf-8")
-    for part in ("Validation on held-out logs", "data:image/png", "99.7 % interval"):
+    for part in ("Torques of the validation log", "data:image/png", "99.7 % interval"):
         assert part in page
+
+
+def test_errors_of_training_and_validation_logs(tmp_path: Path) -> None:
+    """Table, JSON and page give the same errors; the validation error is that of the whole log."""
+    from typer.testing import CliRunner
+
+    from chasles.cli.app import app
+
+    chasles.save(ROBOT, tmp_path / "robot.toml")
+    log, other = table(ROBOT), table(ROBOT, 7)
+    for name in column_names(ROBOT)["qd"]:  # joints with friction at rest are left out
+        other[name][2500:] = 0.0
+    given = ["identify", str(tmp_path / "robot.toml"), str(write(tmp_path / "log.parquet", log))]
+    given += ["--validate", str(write(tmp_path / "other.parquet", other)), "--overwrite"]
+    given += ["--report", str(tmp_path / "report.html")]
+    found = chasles.identify(ROBOT, log, include=["inertia", "damping", "friction"])
+    q, qd, qdd, tau = (
+        np.column_stack([other[x] for x in names]) for names in column_names(ROBOT).values()
+    )
+    told = CliRunner().invoke(app, [*given, "--json"])
+    assert told.exit_code == 0, told.output
+    errors = json.loads(told.stdout)["errors"]
+    expected = found.validate(q, qd, qdd, tau)
+    np.testing.assert_allclose(list(errors["validation"].values()), expected, rtol=1e-6)
+    shown = CliRunner().invoke(app, given, env={"COLUMNS": "200"}).output
+    page = (tmp_path / "report.html").read_text("utf-8")
+    for text in (shown, page):
+        for part in ("noise (training log)", "rms error (validation log)", "first 2000 of 4000"):
+            assert part in text
+        for row in errors.values():
+            assert all(f"{error:.4g}" in text for error in row.values())
+    told = CliRunner().invoke(app, [*given[:3], "--json"])
+    assert list(json.loads(told.stdout)["errors"]) == ["training"]
 
 
 def test_data_frames() -> None:
