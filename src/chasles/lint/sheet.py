@@ -100,6 +100,10 @@ class Link(_Part):
         Inertia about the center of mass (kg m2).
     axes
         Axes of `moments`, as columns in the link frame.
+    shapes
+        Collision or visual shapes; empty if one of them is unknown.
+    shaped
+        True if the link has a collision or visual shape, known or unknown.
     place
         Location of the moments in the file, for repairs; None if they cannot be changed.
     meant_massless
@@ -111,6 +115,7 @@ class Link(_Part):
     moments: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     axes: np.ndarray = field(default_factory=lambda: np.eye(3))
     shapes: tuple[Solid, ...] = ()
+    shaped: bool = False
     place: Any = None
     meant_massless: bool = False
 

@@ -36,7 +36,11 @@ _LARGEST = sys.float_info.max
 
 def loaded(file: str, description: Description) -> Sheet:
     """Convert a loaded robot's links, joints and finite limits to a `Sheet`, for linting."""
-    links = (_loaded_link(link, description.massless) for link in description.links)
+    shaped = {shape.link for shape in description.shapes}
+    links = (
+        replace(_loaded_link(link, description.massless), shaped=link.name in shaped)
+        for link in description.links
+    )
     return Sheet(file, tuple(links), tuple(map(_loaded_joint, description.joints)))
 
 
@@ -219,7 +223,8 @@ def _link(
             return None
 
     shapes = solids.outer(*([solid(each) for each in part.all(role)] for role in reversed(ROLES)))
-    bare = Link(part.element.get("name", ""), part.where, shapes=shapes)
+    shaped = part.find(*ROLES) is not None
+    bare = Link(part.element.get("name", ""), part.where, shapes=shapes, shaped=shaped)
     given, known = part.find("inertial"), len(part.source.faults or ())
     if given is None:
         return bare
