@@ -122,6 +122,12 @@ EXAMPLES: dict[str, Example] = {
     "recovered": Example(
         arm("<inertial><inertia/></inertial>"), "link 'tip'", 4, "<inertial> has no mass"
     ),
+    "misspelled": Example(
+        arm(limit=LIMIT.replace("effort", "efort")),
+        "joint 'elbow'",
+        6,
+        "<limit> has the unknown attribute 'efort'",
+    ),
     "negative-mass": Example(arm(inertial(-1, 0.01, 0.02, 0.02)), "link 'tip'", 4, "-1 kg"),
     "not-positive": Example(arm(inertial(1, -0.01, 0.02, 0.02)), "link 'tip'", 4, "-0.01"),
     "triangle": Example(

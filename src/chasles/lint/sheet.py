@@ -281,6 +281,8 @@ class Sheet:
         Finite numbers outside their valid ranges.
     reductions
         Gear ratios of transmissions, as tuples ("file:line", joint, ratio).
+    misspelled
+        Findings about unknown attributes whose names are similar to absent attributes.
     missing
         Links whose mesh files do not exist, as tuples ("file:line", link, file name).
     """
@@ -297,6 +299,7 @@ class Sheet:
     robot: Robot | None = None
     outside: tuple[Entry, ...] = ()
     reductions: tuple[tuple[str, str, float], ...] = ()
+    misspelled: tuple[Found, ...] = ()
     missing: tuple[tuple[str, str, str], ...] = ()
 
     @cached_property

@@ -21,6 +21,7 @@ from chasles.formats.registry import candidates
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, parse
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
+from chasles.lint.spelling import misspelled
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
 from chasles.model.description import spelled
 
@@ -254,10 +255,11 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
     joints = tuple(map(_urdf_joint, parts["joint"]))
     mended, ratios = _noted([*notes, *robot.source.notes]), tuple(_reductions(robot))
     found, seen = _found(robot.source), tuple(_references(robot))
+    typos = tuple(misspelled(_owned(robot.source, (x.element for x in robot.all("link", "joint")))))
     strict = replace(robot, source=replace(robot.source, faults=None))
     errors = tuple(why(file, error) for error in urdf_file.refusals(strict))
     sheet = Sheet(file, links, joints, seen, found, mended, needs_limits=True, reductions=ratios)
-    return replace(sheet, refusals=errors)
+    return replace(sheet, refusals=errors, misspelled=typos)
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
