@@ -143,6 +143,19 @@ def test_arguments_become_options(text: str, shell: str) -> None:
     assert renamed(text, (*options, "--ground")) == shell
 
 
+def test_motion_notes_missing_dissipation() -> None:
+    """The note appears once if joints have damping and torques are computed, and else not."""
+    names = [f"{joint}.{x}" for x in ("q", "qd", "qdd") for joint in ("shoulder", "elbow")]
+    Path("log.csv").write_text(f"t,{','.join(names)}\n0{',0' * 6}\n1{',0' * 6}\n")
+    Path("ideal.urdf").write_text(ARM.replace('<dynamics damping="0.2"/>', ""))
+    words = "exclude damping and friction"
+    assert run("motion arm.urdf log.csv").count(words) == 1
+    assert words not in run("motion ideal.urdf log.csv")
+    pytest.importorskip("pyarrow")
+    assert run("motion arm.urdf log.csv --columns tau -o tau.parquet").count(words) == 1
+    assert words not in run("motion arm.urdf log.csv --columns energy -o energy.parquet")
+
+
 def test_an_error_names_the_option() -> None:
     Path("log.csv").write_text("t,shoulder.q,elbow.q\n0,0,0\n1,0,0\n")
     pytest.importorskip("pyarrow")

@@ -106,7 +106,7 @@ def test_the_command_takes_wrenches(tmp_path: Path) -> None:
         assert answer.exit_code == 0, answer.output
         told = json.loads(answer.stdout)
         assert (max(told["noise"].values()) < 1.5 * NOISE) is quiet
-        assert (max(told["error"].values()) < 2.0 * NOISE) is quiet
+        assert (max(told["errors"]["training"].values()) < 2.0 * NOISE) is quiet
     answer = CliRunner().invoke(app, [*words, "--wrench", "tip=hand"])
     assert "E-IDENT-042" in answer.output
 

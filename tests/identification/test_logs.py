@@ -1,5 +1,6 @@
 """Identification from logs: files, tables, missing rates, delays, and invalid logs."""
 
+import json
 import sys
 import warnings
 from collections.abc import Iterator
@@ -61,6 +62,32 @@ def write(path: Path, log: dict[str, Any]) -> Path:
 
 ROBOT = chasles.robots.planar(3)
 
+BODY = """<inertial><origin xyz="0.1 0 0.02"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>"""
+
+GRIPPER = f"""<robot name="gripper"><link name="base"/><link name="upper">{BODY}</link>
+<link name="fore">{BODY}</link><link name="jaw">{BODY}</link>
+<joint name="pan" type="revolute"><parent link="base"/><child link="upper"/>
+<axis xyz="0 1 0"/><limit lower="-3" upper="3" velocity="9" effort="50"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/>
+<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/><limit lower="-3" upper="3" velocity="9" effort="50"/>
+</joint><joint name="finger" type="prismatic"><parent link="fore"/><child link="jaw"/>
+<origin xyz="0.3 0 0"/><axis xyz="1 0 0"/><limit lower="-2" upper="2" velocity="9" effort="50"/>
+</joint></robot>"""
+
+
+@pytest.fixture
+def gripper(tmp_path: Path) -> chasles.Robot:
+    """Return a robot with two revolute joints and a prismatic joint."""
+    path = tmp_path / "gripper.urdf"
+    path.write_text(GRIPPER)
+    return chasles.load(path)
+
+
+def scaled(log: dict[str, np.ndarray], factor: float, *names: str) -> dict[str, np.ndarray]:
+    """Return the log with some columns multiplied by a factor."""
+    return {name: array * (factor if name in names else 1.0) for name, array in log.items()}
+
 
 def direct(log: dict[str, np.ndarray], **options: Any) -> Any:
     names = column_names(ROBOT)
@@ -84,6 +111,22 @@ def test_files_give_what_arrays_give(suffix: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found.noise, expected.noise, rtol=1e-6)
     np.testing.assert_allclose(found.deviations, expected.deviations, rtol=1e-6)
     np.testing.assert_allclose(found.vector, expected.vector, rtol=1e-4, atol=1e-6)
+
+
+def test_messages_name_the_column() -> None:
+    """Messages about missing columns and NaN name the column, not the first one or the quantity."""
+    log, joint = table(ROBOT), ROBOT.joints[1]
+    log[f"{joint}.q"][17] = np.nan
+    with raises("E-LOG-004", f"{joint}.q is not") as caught:
+        chasles.identify(ROBOT, log)
+    assert caught.value.line == 18
+    del log[f"{joint}.tau"]
+    with raises("E-LOG-003", f"'{joint}.tau'") as caught:
+        chasles.identify(ROBOT, log)
+    assert f"columns={{'{joint}.tau': ...}}" in caught.value.remedy
+    with raises("E-LOG-003", "'torque'") as caught:
+        chasles.identify(ROBOT, log, columns={f"{joint}.tau": "torque"})
+    assert f"columns={{'{joint}.tau': ...}}" in caught.value.remedy
 
 
 @pytest.mark.parametrize("smoothing", ["low-pass", "savitzky-golay", "spline"])
@@ -144,6 +187,52 @@ def test_names_and_units_of_a_log(tmp_path: Path) -> None:
     path = write(tmp_path / "log.parquet", other)
     found = chasles.identify(ROBOT, path, columns=columns, units=units)
     np.testing.assert_allclose(found.base, direct(log).base, rtol=1e-6, atol=1e-9)
+
+
+def test_the_unit_of_a_quantity_converts_only_its_kind(gripper: chasles.Robot) -> None:
+    """With q=deg and qd=deg/s, the columns of prismatic joints stay in m and m/s."""
+    log = table(gripper)
+    turned = [f"{joint}.{x}" for joint in ("pan", "elbow") for x in ("q", "qd", "qdd")]
+    other = scaled(log, 180.0 / np.pi, *turned)
+    units = {"q": "deg", "qd": "deg/s", "qdd": "deg/s2"}
+    found, expected = chasles.identify(gripper, other, units=units), chasles.identify(gripper, log)
+    np.testing.assert_allclose(found.base, expected.base, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.condition, expected.condition, rtol=1e-6)
+    other = scaled(log, 1000.0, "finger.q")
+    found = chasles.identify(gripper, other, units={"q": "mm"})
+    np.testing.assert_allclose(found.base, expected.base, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "own"),
+    [("finger.q", "deg", "in m"), ("pan.qd", "deg", "in rad/s"), ("q", "ms", "in rad or m")],
+)
+def test_units_of_another_kind(gripper: chasles.Robot, name: str, unit: str, own: str) -> None:
+    with raises("E-LOG-026", name, unit, own):
+        chasles.identify(gripper, table(gripper), units={name: unit})
+
+
+def test_remedies_for_units(gripper: chasles.Robot) -> None:
+    """Remedies name all angles at once, and give no prismatic joint a unit of angles."""
+    log, turn = table(gripper), 180.0 / np.pi
+    for names, factor, remedy in (
+        (["pan.q", "elbow.q"], turn, "units={'q': 'deg'}"),
+        (["elbow.q"], turn, "units={'elbow.q': 'deg'}"),
+        (["finger.q"], 1000.0, "units={'finger.q': 'mm'}"),
+    ):
+        with raises("E-LOG-007") as caught:
+            chasles.identify(gripper, scaled(log, factor, *names))
+        assert caught.value.remedy.endswith(remedy)
+    with raises("E-LOG-007", "check") as caught:
+        chasles.identify(gripper, scaled(log, turn**2, "elbow.q"), units={"q": "deg"})
+    for names, factor, remedy in (
+        (["pan.qd", "elbow.qd"], turn, "units={'qd': 'deg/s'}"),
+        (["elbow.qd"], turn, "units={'elbow.qd': 'deg/s'}"),
+        (["finger.qd"], 1000.0, "units={'finger.qd': 'mm/s'}"),
+    ):
+        with raises("E-LOG-018") as caught:
+            chasles.identify(gripper, scaled(log, factor, *names))
+        assert remedy in caught.value.remedy
 
 
 def spoiled(kind: str, log: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -313,8 +402,41 @@ def test_the_command(tmp_path: Path) -> None:
     before, after = (np.abs(r.inverse_dynamics(*at) - exact).max() for r in (old, new))
     assert after < 0.02 * before
     page = (tmp_path / "report.html").read_text("utf-8")
-    for part in ("Validation on held-out logs", "data:image/png", "99.7 % interval"):
+    for part in ("Torques of the validation log", "data:image/png", "99.7 % interval"):
         assert part in page
+
+
+def test_errors_of_training_and_validation_logs(tmp_path: Path) -> None:
+    """Table, JSON and page give the same errors; the validation error is that of the whole log."""
+    from typer.testing import CliRunner
+
+    from chasles.cli.app import app
+
+    chasles.save(ROBOT, tmp_path / "robot.toml")
+    log, other = table(ROBOT), table(ROBOT, 7)
+    for name in column_names(ROBOT)["qd"]:  # joints with friction at rest are left out
+        other[name][2500:] = 0.0
+    given = ["identify", str(tmp_path / "robot.toml"), str(write(tmp_path / "log.parquet", log))]
+    given += ["--validate", str(write(tmp_path / "other.parquet", other)), "--overwrite"]
+    given += ["--report", str(tmp_path / "report.html")]
+    found = chasles.identify(ROBOT, log, include=["inertia", "damping", "friction"])
+    q, qd, qdd, tau = (
+        np.column_stack([other[x] for x in names]) for names in column_names(ROBOT).values()
+    )
+    told = CliRunner().invoke(app, [*given, "--json"])
+    assert told.exit_code == 0, told.output
+    errors = json.loads(told.stdout)["errors"]
+    expected = found.validate(q, qd, qdd, tau)
+    np.testing.assert_allclose(list(errors["validation"].values()), expected, rtol=1e-6)
+    shown = CliRunner().invoke(app, given, env={"COLUMNS": "200"}).output
+    page = (tmp_path / "report.html").read_text("utf-8")
+    for text in (shown, page):
+        for part in ("noise (training log)", "rms error (validation log)", "first 2000 of 4000"):
+            assert part in text
+        for row in errors.values():
+            assert all(f"{error:.4g}" in text for error in row.values())
+    told = CliRunner().invoke(app, [*given[:3], "--json"])
+    assert list(json.loads(told.stdout)["errors"]) == ["training"]
 
 
 def test_data_frames() -> None:

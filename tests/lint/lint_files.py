@@ -39,6 +39,17 @@ def arm(tip: str = inertial(1, 0.01, 0.02, 0.02), limit: str = LIMIT, more: str 
     )
 
 
+def cross(inside: str) -> str:
+    """Return an arm whose middle link, between two joints, has the given contents."""
+    return urdf(
+        link("base"),
+        link("cross", inside),
+        link("tip"),
+        joint("yaw", "base", "cross"),
+        joint("pitch", "cross", "tip").replace('"0 0 1"', '"0 1 0"'),
+    )
+
+
 @dataclass(frozen=True)
 class Example:
     """File that fails a check: its text, the reported part and line, and words of the finding."""
@@ -111,6 +122,12 @@ EXAMPLES: dict[str, Example] = {
     "recovered": Example(
         arm("<inertial><inertia/></inertial>"), "link 'tip'", 4, "<inertial> has no mass"
     ),
+    "misspelled": Example(
+        arm(limit=LIMIT.replace("effort", "efort")),
+        "joint 'elbow'",
+        6,
+        "<limit> has the unknown attribute 'efort'",
+    ),
     "negative-mass": Example(arm(inertial(-1, 0.01, 0.02, 0.02)), "link 'tip'", 4, "-1 kg"),
     "not-positive": Example(arm(inertial(1, -0.01, 0.02, 0.02)), "link 'tip'", 4, "-0.01"),
     "triangle": Example(
@@ -119,14 +136,11 @@ EXAMPLES: dict[str, Example] = {
     "no-mass": Example(arm(inertial(0, 0.01, 0.02, 0.02)), "link 'tip'", 4, "without mass"),
     "singular": Example(arm(inertial(1, 0, 0.02, 0.02)), "link 'tip'", 4, "singular"),
     "zero-mass": Example(arm(""), "link 'tip'", 4, "joint 'elbow' moves this link"),
+    "weightless-shape": Example(
+        cross(SHAPE.format("")), "link 'cross'", 3, "joint 'yaw' moves this link, which has shapes"
+    ),
     "virtual": Example(
-        urdf(
-            link("base"),
-            link("cross", ""),
-            link("tip"),
-            joint("yaw", "base", "cross"),
-            joint("pitch", "cross", "tip").replace('"0 0 1"', '"0 1 0"'),
-        ),
+        cross(""),
         "link 'cross'",
         3,
         "joint 'yaw' moves this link",

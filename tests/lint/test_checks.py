@@ -1,14 +1,16 @@
 """Every check of lint finds its example, reports its place, and accepts a valid robot."""
 
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import pytest
-from lint_files import EXAMPLES, arm
+from lint_files import EXAMPLES, LIMIT, arm
 from lint_page import PAGE, checks_table
 
 import chasles
 from chasles.lint import CHECKS, SEVERITIES, Finding, lint
 from chasles.lint.repair import REPAIRS
+from chasles.lint.spelling import ATTRIBUTES
 
 
 def found(tmp_path: Path, text: str, suffix: str = ".urdf") -> tuple[Finding, ...]:
@@ -49,6 +51,25 @@ def test_built_in_robots_have_no_errors(robot: str, tmp_path: Path) -> None:
     chasles.save(getattr(chasles.robots, robot)(), tmp_path / "robot.toml")
     grave = [f for f in lint(tmp_path / "robot.toml") if f.severity != "note"]
     assert not grave
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("efort", "effort"), ("Velocity", "velocity"), ("lowr", "lower"), ("effort_", "effort")],
+)
+def test_a_misspelled_attribute_has_a_suggestion(wrong: str, right: str, tmp_path: Path) -> None:
+    text = arm(limit=LIMIT.replace(right, wrong))
+    (remedy,) = (f.remedy for f in found(tmp_path, text) if f.check == "misspelled")
+    assert remedy.startswith(f"did you mean '{right}'")
+
+
+def test_attributes_that_are_written_are_known(tmp_path: Path) -> None:
+    """Attributes of saved files, and attributes that extend a complete element, are accepted."""
+    chasles.save(chasles.robots.planar(3), tmp_path / "robot.urdf")
+    given = {(x.tag, key) for x in xml.parse(tmp_path / "robot.urdf").iter() for key in x.attrib}
+    assert not [pair for pair in given if pair[1] not in (*ATTRIBUTES.get(pair[0], ()), "name")]
+    other = arm(limit=LIMIT.replace("lower", 'command_effort="9" name="elbow" lower'))
+    assert found(tmp_path, other) == ()
 
 
 def test_findings_are_in_the_order_of_lines(tmp_path: Path) -> None:

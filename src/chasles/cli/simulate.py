@@ -14,7 +14,7 @@ from chasles.cli.manifest import SCENARIO
 from chasles.cli.recording import Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
 from chasles.cli.scene import Scene, made
-from chasles.cli.wording import outside_limits
+from chasles.cli.wording import is_lossy, outside_limits
 from chasles.errors import ChaslesError, InputError, ModelError
 from chasles.model import WORLD
 from chasles.motion.contact.points import lifted
@@ -126,8 +126,7 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
         notes.append(
             "contacts, limits and damping from the file are active; --contacts none disables them"
         )
-    joints = [scene.robot.joint(name) for name in scene.robot.joints]
-    ignored = any(joint.damping or joint.friction for joint in joints)
+    ignored = is_lossy(scene.robot)
     if ignored and not (scene.scenario.top.get("dissipation") or first.unsolved is not None):
         notes.append("joint damping and friction are ignored; --dissipation includes them")
     for name, height in scene.raised.items():

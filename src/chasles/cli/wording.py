@@ -132,6 +132,12 @@ def beyond_limits(robot: Robot, quantity: str, peaks: np.ndarray, what: str) -> 
     return f"{what} exceeds the {quantity} limits of {_some(found)}" if found else ""
 
 
+def is_lossy(robot: Robot) -> bool:
+    """Return True if a joint of the robot has damping or friction."""
+    joints = map(robot.joint, robot.joints)
+    return any(joint.damping or joint.friction for joint in joints)
+
+
 def _some(found: list[str]) -> str:
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return f"{', '.join(found[:MOST_NAMED])}{more}"

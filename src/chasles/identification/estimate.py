@@ -133,7 +133,8 @@ def identify(
         {"elbow": 0.002, "wrist": "estimate"}.
     columns, units : dict, optional
         Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
-        ({"q": "deg", "t": "ms"}).
+        ({"q": "deg", "t": "ms"}). The unit of a quantity applies only to columns of its kind: "deg"
+        to revolute joints, "mm" to prismatic joints.
     skip_bad : bool
         Skip bad rows of logs, and log files that cannot be read; `notes` reports how many rows and
         files were skipped.

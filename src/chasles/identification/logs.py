@@ -10,6 +10,7 @@ With `skip_bad=True`, invalid rows and files are skipped and counted instead.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +19,38 @@ import numpy as np
 from chasles.errors import InputError, ModelError
 from chasles.formats import motion
 from chasles.functions.tracing import WrenchKey
-from chasles.identification.samples import Log, check, load_columns
+from chasles.identification.samples import Log, check, load_columns, other_unit
 from chasles.identification.sources import SUFFIXES, Columns, blocks, table
 from chasles.model.model import suggest
 from chasles.robot import Robot
 
+DEGREE = np.pi / 180.0
+
 UNITS = {
-    "rad": 1.0,
-    "m": 1.0,
-    "s": 1.0,
-    "N m": 1.0,
-    "N": 1.0,
-    "rad/s": 1.0,
-    "m/s": 1.0,
-    "deg": np.pi / 180.0,
-    "deg/s": np.pi / 180.0,
-    "deg/s2": np.pi / 180.0,
-    "rpm": np.pi / 30.0,
-    "mm": 1e-3,
-    "cm": 1e-2,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "ns": 1e-9,
-    "N mm": 1e-3,
-    "mN m": 1e-3,
+    "rad": ("rad", 1.0),
+    "rad/s": ("rad/s", 1.0),
+    "rad/s2": ("rad/s2", 1.0),
+    "deg": ("rad", DEGREE),
+    "deg/s": ("rad/s", DEGREE),
+    "deg/s2": ("rad/s2", DEGREE),
+    "rpm": ("rad/s", np.pi / 30.0),
+    "m": ("m", 1.0),
+    "m/s": ("m/s", 1.0),
+    "m/s2": ("m/s2", 1.0),
+    "mm": ("m", 1e-3),
+    "mm/s": ("m/s", 1e-3),
+    "mm/s2": ("m/s2", 1e-3),
+    "cm": ("m", 1e-2),
+    "s": ("s", 1.0),
+    "ms": ("s", 1e-3),
+    "us": ("s", 1e-6),
+    "ns": ("s", 1e-9),
+    "N": ("N", 1.0),
+    "N m": ("N m", 1.0),
+    "N mm": ("N m", 1e-3),
+    "mN m": ("N m", 1e-3),
 }
-"""Conversion factors to SI units."""
+"""SI unit and conversion factor of each unit."""
 
 SIDE_BY_SIDE = 64
 """Number of matrix rows that `extremes` combines into one row.
@@ -99,6 +106,23 @@ def column_names(robot: Robot) -> dict[str, list[str]]:
     return {**motion.columns(robot.model), "tau": motion.effort_columns(robot.model)}
 
 
+def column_units(robot: Robot, wrenches: Sequence[WrenchKey] = ()) -> dict[str, str]:
+    """Return the SI unit of each column of a robot's log by standard name."""
+    joints = [robot.model.bodies[i].joint for i in robot.model.movers]
+    rates = [unit for joint in joints for unit in joint.velocity_units]
+    units = {
+        "q": [unit for joint in joints for unit in joint.units],
+        "qd": [f"{unit}/s" for unit in rates],
+        "qdd": [f"{unit}/s2" for unit in rates],
+        "tau": ["N m" if unit == "rad" else "N" for unit in rates],
+    }
+    names = column_names(robot)
+    found = {"t": "s"}
+    for quantity, some in units.items():
+        found |= zip(names[quantity], some, strict=True)
+    return found | {x: "N m" if ".m" in x[-3:] else "N" for x in load_columns(wrenches)}
+
+
 @dataclass(frozen=True)
 class Reader:
     """Options for reading a robot's logs.
@@ -108,7 +132,8 @@ class Reader:
     columns
         Column names in the log, by standard name.
     units
-        Units, by quantity or standard name.
+        Units, by quantity or standard name. The unit of a quantity applies only to columns of its
+        kind: "deg" to angles, "mm" to lengths.
     needed
         Quantities that a log must have; torques are read only if `needed` includes "tau".
     gaps
@@ -136,10 +161,28 @@ class Reader:
             if name not in known:
                 raise InputError("E-LOG-001", f"unknown column {name!r}",
                                  suggest(name, dict.fromkeys(known)), part="logs")  # fmt: skip
-        for unit in self.units.values():
+        for name, unit in self.units.items():
             if unit not in UNITS:
                 problem = f"unknown unit {unit!r}"
                 raise InputError("E-LOG-002", problem, f"use {', '.join(UNITS)}", part="logs")
+            own = dict.fromkeys(self._si[each] for each in names.get(name, [name]))
+            if UNITS[unit][0] not in own:
+                problem = f"{name} is measured in {' or '.join(own)}, not in {unit!r}"
+                fitting = ", ".join(x for x, (si, _) in UNITS.items() if si in own) or "no unit"
+                raise InputError("E-LOG-026", problem, f"use {fitting}", part="logs")
+
+    @cached_property
+    def _si(self) -> dict[str, str]:
+        """SI units by standard name."""
+        return column_units(self.robot, self.wrenches)
+
+    def _factor(self, quantity: str, name: str) -> float:
+        """Return the factor that converts a column to SI units."""
+        unit = self.units.get(name, self.units.get(quantity))
+        if unit is None:
+            return 1.0
+        si, factor = UNITS[unit]
+        return factor if si == self._si[name] else 1.0
 
     def read(self, data: Any) -> Iterator[Log]:
         """Yield logs block by block, from paths or from a pandas, xarray or pyarrow table."""
@@ -197,7 +240,7 @@ class Reader:
                 }
                 log = Log(file, int(rows[part.start]), begins, **some)
                 if begins:
-                    check(self.robot, column_names(self.robot), log, self.wrenches)
+                    check(self.robot, column_names(self.robot), self._si, log, self.wrenches)
                 yield log
 
     def _values(self, file: str, given: Columns) -> dict[str, np.ndarray]:
@@ -205,21 +248,20 @@ class Reader:
         found = {}
         for quantity, names in self._names().items():
             wanted = [self.columns.get(name, name) for name in names]
-            missing = [name for name in wanted if name not in given]
+            pairs = zip(wanted, names, strict=True)
+            missing = [(own, name) for own, name in pairs if own not in given]
             if missing and (quantity in (*self.needed, "loads") or len(missing) < len(wanted)):
-                remedy = (
-                    f"add the column, or pass its name in the log: columns={{{names[0]!r}: ...}}"
-                )
-                raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
+                own, name = missing[0]
+                remedy = f"add the column, or pass its name in the log: columns={{{name!r}: ...}}"
+                raise ModelError("E-LOG-003", f"there is no column {own!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
                 continue
             array = np.empty((len(next(iter(given.values()))), len(wanted)))
             for k, (own, name) in enumerate(zip(wanted, names, strict=True)):
-                unit = self.units.get(name, self.units.get(quantity, "rad"))
                 array[:, k] = given[own]
-                if UNITS[unit] != 1.0:
-                    array[:, k] *= UNITS[unit]
+                if (factor := self._factor(quantity, name)) != 1.0:
+                    array[:, k] *= factor
             found[quantity] = array
         return found
 
@@ -228,11 +270,13 @@ class Reader:
     ) -> np.ndarray:
         """Return the mask of usable rows; without skip_bad, an unusable row raises an error."""
         good = np.ones(len(values["q"]), bool)
-        for name, array in values.items():
+        for quantity, array in values.items():
             with np.errstate(over="ignore", invalid="ignore"):
                 if np.isfinite(array.sum()):
                     continue
-            bad = ~np.all(np.isfinite(array), axis=1)
+            finite = np.isfinite(array)
+            bad = ~np.all(finite, axis=1)
+            name = self._names()[quantity][int(np.argmin(finite[np.argmax(bad & good)]))]
             self._tell(file, first, bad & good, "E-LOG-004", f"{name} is not a finite number",
                        "remove the row, or fill it", "values that are not finite")  # fmt: skip
             good &= ~bad
@@ -271,9 +315,15 @@ class Reader:
         if worst.max(initial=0.0) > OFTEN:
             k = int(np.argmax(worst))
             row = int(np.argmax(np.abs(q[:, k] - middle[k])))
-            name = column_names(self.robot)["q"][k]
-            problem = f"{name} is {q[row, k]:.4g}, far beyond the joint's limits"
-            remedy = f"pass the unit of the positions: units={{{name!r}: 'deg'}}"
+            names = column_names(self.robot)["q"]
+            problem = f"{names[k]} is {q[row, k]:.4g}, far beyond the joint's limits"
+            doubtful = [names[i] for i in np.flatnonzero(worst > OFTEN)]
+            given = [name for name in doubtful if self._factor("q", name) != 1.0]
+            remedy = "check the positions and their unit"
+            if names[k] not in given:
+                alike = [name for name in doubtful if name not in given]
+                column, unit = other_unit("q", names[k], alike, self._si)
+                remedy = f"pass the unit of the positions: units={{{column!r}: {unit!r}}}"
             raise ModelError("E-LOG-007", problem, remedy, file=file, line=int(rows[row]))
 
     def _pieces(

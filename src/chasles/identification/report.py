@@ -3,7 +3,7 @@
 import base64
 import html
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,32 +23,59 @@ STYLE = (
 )
 
 
-def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
+Errors = Mapping[str, Sequence[float]]
+"""Rms error of each torque (N m or N), for "training" and "validation" logs."""
+
+
+def errors(found: Identified, samples: Iterable[Sample]) -> list[float]:
+    """Return the identified robot's rms error of each torque, as `Identified.validate` defines it.
+
+    Blocks of `SHOWN` samples bound the memory use.
+    """
+    squares = counts = np.zeros(len(found.noise))
+    for sample in samples:
+        for k in range(0, len(sample[0]), SHOWN):
+            q, qd, qdd, tau, loads = (array[k : k + SHOWN] for array in sample)
+            moving = found.model.moving(q, qd).sum(axis=0)
+            error = found.validate(q, qd, qdd, tau, f_ext=external(found.model.wrenches, loads))
+            squares, counts = squares + moving * error**2, counts + moving
+    return [float(x) for x in np.sqrt(squares / np.maximum(counts, 1))]
+
+
+def torques(found: Identified, errors: Errors) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return the headings and rows of a table with the noise and the errors of each torque."""
+    head = ["torque", "noise (training log)", *(f"rms error ({log} log)" for log in errors)]
+    columns = [found.noise, *errors.values()]
+    rows = zip(found.model.robot.independent, *columns, strict=True)
+    return head, [(name, *(f"{x:.4g}" for x in row)) for name, *row in rows]
+
+
+def extent(found: Identified) -> str:
+    """Return a sentence about the states of the training error, or "" if it includes all states."""
+    if found.samples <= SHOWN:
+        return ""
+    return f"The training error is that of the first {SHOWN} of {found.samples} states."
+
+
+def page(found: Identified, samples: Sequence[Sample], errors: Errors) -> str:
     """Return the report as an HTML page.
 
-    `samples` are taken from the given logs or, if `validated`, from held-out logs.
+    The last logs in `errors` are the logs of `samples`, which are plotted.
     """
-    robot = found.model.robot
-    what = "Validation on held-out logs" if validated else "Logged torques"
+    robot, log = found.model.robot, list(errors)[-1]
     q, qd, qdd, tau, loads = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
     f_ext = external(found.model.wrenches, loads)
     predicted, measured = found.predict(q, qd, qdd, f_ext=f_ext), found.model.rows(q, tau)
-    error = np.sqrt(np.mean((predicted - measured) ** 2, axis=0))
-    names = robot.independent
     parts = [
         f"<h1>Identification of {_text(robot.name)}</h1>",
         f"<p>{len(found.base)} base parameters from {found.samples} states; condition number "
         f"{found.condition:.3g}.</p>",
         *(f"<p>Note: {_text(note)}.</p>" for note in found.notes),
-        f"<h2>{what}</h2>",
-        _table(
-            ("torque", "residual noise", "rms error of the identified robot"),
-            [
-                (name, f"{a:.4g}", f"{b:.4g}")
-                for name, a, b in zip(names, found.noise, error, strict=True)
-            ],
-        ),
-        _picture(names, predicted, measured),
+        "<h2>Errors of predicted torques</h2>",
+        _table(*torques(found, errors)),
+        *(f"<p>{text}</p>" for text in [extent(found)] if text),
+        f"<h2>Torques of the {log} log, first {len(measured)} states</h2>",
+        _picture(robot.independent, predicted, measured),
         "<h2>Base parameters</h2>",
         _parameters(found),
     ]

@@ -38,6 +38,9 @@ CLEARLY = 5.0
 UNIT = 0.2
 """Relative difference between velocities and position derivatives that suggests wrong units."""
 
+PROBABLE = {"rad": "deg", "m": "mm", "rad/s": "deg/s", "m/s": "mm/s"}
+"""Probable units of columns that are not in SI units, by SI unit."""
+
 LOAD = ("mx", "my", "mz", "fx", "fy", "fz")
 """Columns of a wrench: moment (N m), then force (N)."""
 
@@ -96,19 +99,36 @@ def external(wrenches: Sequence[WrenchKey], loads: np.ndarray) -> dict[str, Wren
     } or None
 
 
+def other_unit(
+    quantity: str, name: str, doubtful: Sequence[str], units: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return the column to convert and its probable unit: "elbow.q" and "deg".
+
+    If several of the doubtful columns have the same SI unit, return the quantity instead of one
+    column. `units` contains the SI units of the columns.
+    """
+    alike = [other for other in doubtful if units[other] == units[name]]
+    return quantity if len(alike) > 1 else name, PROBABLE[units[name]]
+
+
 def check(
-    robot: Robot, names: Mapping[str, Sequence[str]], log: Log, wrenches: Sequence[WrenchKey]
+    robot: Robot,
+    names: Mapping[str, Sequence[str]],
+    units: Mapping[str, str],
+    log: Log,
+    wrenches: Sequence[WrenchKey],
 ) -> None:
     """Raise an error if the velocities of a log have wrong units, or if joints are swapped.
 
-    `names` contains the column names by quantity, for error messages.
+    `names` contains the column names by quantity, and `units` the SI units of the columns, for
+    error messages.
     """
     n = min(len(log.q), LOOKED_AT)
     if n < LEAST or robot.nq != robot.nv or log.qd is None:
         return
     if log.t is not None:
         rate = np.gradient(log.q[:n], log.t[:n], axis=0)
-        _check_rates(names, log, rate, log.qd[:n])
+        _check_rates(names, units, log, rate, log.qd[:n])
     if log.qdd is None or not log.tau.size:
         return
     f_ext = external(wrenches, log.loads[:n])
@@ -132,7 +152,11 @@ def check(
 
 
 def _check_rates(
-    names: Mapping[str, Sequence[str]], log: Log, rate: np.ndarray, qd: np.ndarray
+    names: Mapping[str, Sequence[str]],
+    units: Mapping[str, str],
+    log: Log,
+    rate: np.ndarray,
+    qd: np.ndarray,
 ) -> None:
     pair = swapped(rate, qd)
     if pair is not None:
@@ -141,17 +165,21 @@ def _check_rates(
         remedy = f"pass columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
     alike = np.diagonal(_correlations(rate, qd))
+    slopes = {}
     for k, name in enumerate(names["qd"]):
         squares = float(np.sum(rate[:, k] ** 2))
         if squares == 0.0 or alike[k] < ALIKE:
             continue
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
-            problem = (
-                f"{name} is {slope:.4g} times the rate of {names['q'][k]}, so their units differ"
-            )
-            remedy = f"pass the unit, such as units={{{name!r}: 'deg/s'}}, or the units of q or t"
-            raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
+            slopes[name] = slope
+    if slopes:
+        name, slope = next(iter(slopes.items()))
+        position = names["q"][names["qd"].index(name)]
+        problem = f"{name} is {slope:.4g} times the rate of {position}, so their units differ"
+        column, unit = other_unit("qd", name, list(slopes), units)
+        remedy = f"pass the unit, such as units={{{column!r}: {unit!r}}}, or the units of q or t"
+        raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
 
 
 def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:

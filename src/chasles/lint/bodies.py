@@ -83,16 +83,28 @@ def zero_mass(sheet: Sheet) -> Iterator[Found]:
             yield link.found(what)
 
 
+def weightless_shape(sheet: Sheet) -> Iterator[Found]:
+    """Find massless moving links with shapes that carry links with mass through moving joints."""
+    for link, joint in _carrying(sheet):
+        if link.shaped:
+            yield link.found(f"joint {joint.name!r} moves this link, which has shapes but no mass")
+
+
 def virtual(sheet: Sheet) -> Iterator[Found]:
-    """Find massless moving links that carry links with mass, but only through moving joints."""
-    carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
-    for link, joint in _weightless(sheet):
-        if link.name in carriers:
+    """Find massless moving links without shapes that carry mass only through moving joints."""
+    for link, joint in _carrying(sheet):
+        if not link.shaped:
             what = (
                 f"joint {joint.name!r} moves this link, which has no mass; "
                 "only its descendants have mass; add an inertia if the link is not massless"
             )
             yield link.found(what)
+
+
+def _carrying(sheet: Sheet) -> Iterator[tuple[Link, Joint]]:
+    """Yield massless moving links that carry links with mass, but only through moving joints."""
+    carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
+    return ((link, joint) for link, joint in _weightless(sheet) if link.name in carriers)
 
 
 def _weightless(sheet: Sheet) -> Iterator[tuple[Link, Joint]]:

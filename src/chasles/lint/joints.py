@@ -26,6 +26,11 @@ def recovered(sheet: Sheet) -> Iterator[Found]:
     yield from sheet.recovered
 
 
+def misspelled(sheet: Sheet) -> Iterator[Found]:
+    """Find unknown attributes whose names are similar to absent attributes."""
+    yield from sheet.misspelled
+
+
 def refused(sheet: Sheet) -> Iterator[Found]:
     """Yield the errors raised when the file is loaded, at most one per line of the file."""
     yield from {found.where: found for found in reversed(sheet.refusals)}.values()

@@ -100,6 +100,10 @@ class Link(_Part):
         Inertia about the center of mass (kg m2).
     axes
         Axes of `moments`, as columns in the link frame.
+    shapes
+        Collision or visual shapes; empty if one of them is unknown.
+    shaped
+        True if the link has a collision or visual shape, known or unknown.
     place
         Location of the moments in the file, for repairs; None if they cannot be changed.
     meant_massless
@@ -111,6 +115,7 @@ class Link(_Part):
     moments: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
     axes: np.ndarray = field(default_factory=lambda: np.eye(3))
     shapes: tuple[Solid, ...] = ()
+    shaped: bool = False
     place: Any = None
     meant_massless: bool = False
 
@@ -276,6 +281,8 @@ class Sheet:
         Finite numbers outside their valid ranges.
     reductions
         Gear ratios of transmissions, as tuples ("file:line", joint, ratio).
+    misspelled
+        Findings about unknown attributes whose names are similar to absent attributes.
     missing
         Links whose mesh files do not exist, as tuples ("file:line", link, file name).
     """
@@ -292,6 +299,7 @@ class Sheet:
     robot: Robot | None = None
     outside: tuple[Entry, ...] = ()
     reductions: tuple[tuple[str, str, float], ...] = ()
+    misspelled: tuple[Found, ...] = ()
     missing: tuple[tuple[str, str, str], ...] = ()
 
     @cached_property

@@ -21,6 +21,7 @@ from chasles.formats.registry import candidates
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, parse
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
+from chasles.lint.spelling import misspelled
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
 from chasles.model.description import spelled
 
@@ -36,7 +37,11 @@ _LARGEST = sys.float_info.max
 
 def loaded(file: str, description: Description) -> Sheet:
     """Convert a loaded robot's links, joints and finite limits to a `Sheet`, for linting."""
-    links = (_loaded_link(link, description.massless) for link in description.links)
+    shaped = {shape.link for shape in description.shapes}
+    links = (
+        replace(_loaded_link(link, description.massless), shaped=link.name in shaped)
+        for link in description.links
+    )
     return Sheet(file, tuple(links), tuple(map(_loaded_joint, description.joints)))
 
 
@@ -219,7 +224,8 @@ def _link(
             return None
 
     shapes = solids.outer(*([solid(each) for each in part.all(role)] for role in reversed(ROLES)))
-    bare = Link(part.element.get("name", ""), part.where, shapes=shapes)
+    shaped = part.find(*ROLES) is not None
+    bare = Link(part.element.get("name", ""), part.where, shapes=shapes, shaped=shaped)
     given, known = part.find("inertial"), len(part.source.faults or ())
     if given is None:
         return bare
@@ -249,10 +255,11 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
     joints = tuple(map(_urdf_joint, parts["joint"]))
     mended, ratios = _noted([*notes, *robot.source.notes]), tuple(_reductions(robot))
     found, seen = _found(robot.source), tuple(_references(robot))
+    typos = tuple(misspelled(_owned(robot.source, (x.element for x in robot.all("link", "joint")))))
     strict = replace(robot, source=replace(robot.source, faults=None))
     errors = tuple(why(file, error) for error in urdf_file.refusals(strict))
     sheet = Sheet(file, links, joints, seen, found, mended, needs_limits=True, reductions=ratios)
-    return replace(sheet, refusals=errors)
+    return replace(sheet, refusals=errors, misspelled=typos)
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:

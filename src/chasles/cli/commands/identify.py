@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -21,8 +20,8 @@ from chasles.identification import identify as found
 from chasles.identification.equations import Sample
 from chasles.identification.logs import Reader, files
 from chasles.identification.measured import Measured
-from chasles.identification.report import SHOWN, page
-from chasles.identification.samples import checked_wrenches, external
+from chasles.identification.report import SHOWN, Errors, errors, extent, page, torques
+from chasles.identification.samples import checked_wrenches
 from chasles.identification.shapes import REGIONS
 from chasles.identification.unknowns import INCLUDED
 from chasles.robot import Robot
@@ -148,17 +147,20 @@ def identify(
     loads = checked_wrenches(robot, reading["wrenches"])
     reader = Reader(robot, options["columns"], options["units"], skip_bad, wrenches=loads)
     measured = Measured(reader, reading["smoothing"], cutoff, result.delay or 0.0)
-    samples = _some(measured, validate or logs)
-    error = _errors(result, samples)
+    samples = _some(measured, logs)
+    wrong = {"training": errors(result, samples)}
+    if validate:
+        wrong["validation"] = errors(result, measured.samples([str(path) for path in validate]))
     written = {}
     if output is not None:
         save(result.robot, output, overwrite=overwrite)
         written["robot"] = output
     if report is not None:
-        store(report, page(result, samples, validated=bool(validate)), overwrite=overwrite)
+        plotted = _some(measured, validate) if validate else samples
+        store(report, page(result, plotted, wrong), overwrite=overwrite)
         written["report"] = report
-    data = _data(robot, result, error, written)
-    return command.Answer(data, partial(_show, robot, result, error, written))
+    data = _data(robot, result, wrong, written)
+    return command.Answer(data, partial(_show, robot, result, wrong, written))
 
 
 def _delay(text: str) -> Any:
@@ -175,7 +177,7 @@ def _delay(text: str) -> Any:
 
 
 def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
-    """Return the first samples in the logs, for validation and plots."""
+    """Return the first samples in the logs, for plots and the training error."""
     taken: list[Sample] = []
     left = SHOWN
     for sample in itertools.islice(measured.samples([str(path) for path in logs]), 100):
@@ -187,15 +189,8 @@ def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
     return taken
 
 
-def _errors(result: Identified, samples: list[Sample]) -> list[float]:
-    """Return the identified robot's RMS prediction error for each joint torque."""
-    q, qd, qdd, tau, loads = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
-    f_ext = external(result.model.wrenches, loads)
-    return [float(x) for x in result.validate(q, qd, qdd, tau, f_ext=f_ext)]
-
-
 def _data(
-    robot: Robot, result: Identified, error: list[float], written: dict[str, Path]
+    robot: Robot, result: Identified, wrong: Errors, written: dict[str, Path]
 ) -> dict[str, Any]:
     rows = zip(result.names, result.base, result.deviations, strict=True)
     return {
@@ -204,23 +199,27 @@ def _data(
         "condition": result.condition,
         "base": [{"name": n, "value": v, "deviation": d} for n, v, d in rows],
         "noise": dict(zip(robot.independent, result.noise, strict=True)),
-        "error": dict(zip(robot.independent, error, strict=True)),
+        "errors": {
+            log: dict(zip(robot.independent, each, strict=True)) for log, each in wrong.items()
+        },
         "notes": result.notes,
         "files": written,
     }
 
 
 def _show(
-    robot: Robot, result: Identified, error: list[float], written: dict[str, Path], console: Console
+    robot: Robot, result: Identified, wrong: Errors, written: dict[str, Path], console: Console
 ) -> None:
     """Print torque prediction errors, notes and output paths."""
     console.print(
         f"[bold]{escape(robot.name)}[/]: {len(result.base)} base parameters from {result.samples} "
         f"states, condition number {result.condition:.3g}"
     )
-    rows = command.table(["torque"], ["noise", "error of the identified robot"])
-    for name, noise, wrong in zip(robot.independent, result.noise, error, strict=True):
-        rows.add_row(f"[cyan]{escape(name)}[/]", f"{noise:.4g}", f"{wrong:.4g}")
+    (first, *rest), entries = torques(result, wrong)
+    rows = command.table([first], rest)
+    for name, *numbers in entries:
+        rows.add_row(f"[cyan]{escape(name)}[/]", *numbers)
     console.print(rows)
+    command.write(console, *filter(None, [extent(result)]))
     command.write(console, *(f"note: {note}" for note in result.notes))
     command.write_saved(console, written)

@@ -14,7 +14,7 @@ from chasles.cli import command, dataset
 from chasles.cli.dataset import QUANTITIES, Job, Total, count_of, is_dataset, partitions
 from chasles.cli.motion import Summary, Task, run
 from chasles.cli.options import Asked, Cluster, Overwrite, listed, option, pairs, repeatable
-from chasles.cli.wording import beyond_limits, outside_limits
+from chasles.cli.wording import beyond_limits, is_lossy, outside_limits
 from chasles.errors import InputError
 from chasles.formats.files import size
 from chasles.formats.motion import motion_file
@@ -22,6 +22,12 @@ from chasles.plots.paper import efforts, finish, sheet
 from chasles.plots.paper import forces as draw_forces
 from chasles.plots.paper import positions as draw_positions
 from chasles.writing import check_target
+
+LOSSLESS = (
+    "the joint torques exclude damping and friction; "
+    "in Python, robot.inverse_dynamics with dissipation=True includes them"
+)
+"""Note for a robot whose joints have damping or friction."""
 
 
 def motion(
@@ -127,6 +133,7 @@ def motion(
     notes += [beyond_limits(robot, "velocity", summary.velocity, "the motion")]
     if not robot.model.constraints:  # with loops, the torques assume zero loop forces
         notes += [beyond_limits(robot, "effort", summary.peak, "the motion")]
+    notes += [LOSSLESS if is_lossy(robot) else ""]
     for text in filter(None, notes):
         command.note(f"note: {text}")
     if plot is not None:
@@ -154,6 +161,8 @@ def _logs(
         problem = f"the output of this command must be {kind}"
         raise InputError("E-CLI-274", problem, f"give the path of {kind} as --output")
     given = job(asked.robot())
+    if "tau" in given.chosen and is_lossy(given.robot):
+        command.note(f"note: {LOSSLESS}")
     tables = partitions(logs, output)
     with command.counting(count_of([source for source, _ in tables])) as told:
         total = dataset.run(given, tables, told, cluster=cluster)
