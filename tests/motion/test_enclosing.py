@@ -304,10 +304,11 @@ def test_bad_avoidance_is_refused() -> None:
 def test_links_that_always_overlap_are_left_out_with_a_warning() -> None:
     robot = chasles.robots.planar(3)
     shapes = [Sphere(name, 3.0) for name in robot.bodies]
-    with pytest.warns(UserWarning, match="are closer than the margin in all"):
+    with pytest.warns(UserWarning, match="are closer than the margin in all") as caught:
         found = robot.inverse_kinematics(
             {robot.bodies[-1]: Position((1.0, 0.0, 1.0))}, avoid=Avoid(shapes=shapes)
         )
+    assert caught[0].filename == __file__
     assert found.solved
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,5 +1,6 @@
 """First calls of new users: names from other libraries, built-in robots, wrong arguments."""
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 import chasles
 from chasles.cli.options import located
-from chasles.formats.registry import BUILT_IN
+from chasles.formats.registry import BUILT_IN, Found
 from chasles.functions.names import FOREIGN
 from chasles.model import JointData
 from chasles.model.description import LoopData
@@ -31,14 +32,45 @@ def test_names_of_other_libraries_lead_to_ours(name: str) -> None:
         getattr(ARM, name)
 
 
-def test_names_of_other_packages_lead_to_ours() -> None:
+def test_names_of_other_packages_lead_to_ours(monkeypatch: Any) -> None:
     for name, ours in chasles.FOREIGN.items():
         assert ours in chasles.__all__
         with pytest.raises(AttributeError, match=f"it is called '{ours}' here"):
             getattr(chasles, name)
+    panda = Found("panda", "example-robot-data", Path("panda.urdf"))
+    monkeypatch.setattr(chasles.robots, "installed", lambda: [panda])
     with pytest.raises(AttributeError, match=r"chasles\.load\('panda'\)"):
         chasles.robots.panda()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"did you mean 'puma560'\?$"):
+        chasles.robots.puma()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"did you mean 'four_bar'\?$"):
+        chasles.robots.four_bars()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"`chasles robots` lists all robots$"):
+        chasles.robots.xyzzy()  # type: ignore[attr-defined]
     assert not hasattr(chasles.robots, "__wrapped__")
+
+
+def test_misspelled_keywords_are_suggested() -> None:
+    robot, q = chasles.robots.puma560(), np.zeros(6)
+    for _ in range(3):  # by Python, and by the fast entry
+        for function, given, ours in (
+            (robot.forward_kinematics, {"link": "tool"}, "frame"),
+            (robot.jacobian, {"fram": "tool"}, "frame"),
+            (robot.inverse_kinematics, {"start": q}, "guess"),
+            (robot.inverse_kinematics, {"gues": q}, "guess"),
+            (robot.within, {"tolerence": 0.1}, "tolerance"),
+        ):
+            call: Any = function
+            with pytest.raises(chasles.errors.ArgumentError) as caught:
+                call(q, **given)
+            wrong = next(iter(given))
+            problem = rf"Robot\.\w+\(\) got an unexpected keyword argument '{wrong}'"
+            assert re.fullmatch(
+                rf"{problem}; did you mean '{ours}'\? \[E-CALL-422\]", str(caught.value)
+            )
+        robot.forward_kinematics(q, frame="tool")
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'q'$"):
+        robot.forward_kinematics()
 
 
 def test_unknown_attributes_are_ordinary_errors() -> None:

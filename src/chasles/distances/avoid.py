@@ -190,7 +190,7 @@ def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[i
                 f"{len(never)} pairs of links are closer than the margin in all sampled "
                 "configurations and are ignored"
             )
-            warnings.warn(f"avoid: {text}: {some}", stacklevel=5)
+            warnings.warn(f"avoid: {text}: {some}", stacklevel=6)
         for p in never:
             kept.pop(p)
     return list(kept.values())

@@ -1,4 +1,4 @@
-"""Read robot motions and external forces from files, one block of samples at a time.
+"""Read robot motions and forces from files, one block of samples at a time, and write motions.
 
 A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J, the columns J.q,
 J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
@@ -14,15 +14,16 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 
 from chasles.errors import ModelError
 from chasles.formats.files import Line, is_number, lines, short, size
-from chasles.formats.recorded import REACHED, READERS, Block
+from chasles.formats.recorded import MOTION_FORMAT, REACHED, READERS, Block
 from chasles.model import Model
 from chasles.model.description import some
 from chasles.model.model import suggest
@@ -239,18 +240,47 @@ def write(
     *,
     overwrite: bool = True,
 ) -> None:
-    """Write a motion to a .csv file.
+    """Write a motion to a table (.csv, .parquet) or to a .npz file.
 
     `t` contains the times (n,) in s. `rows` are the arrays for q and, optionally, qd and qdd.
     """
-    names, every = columns(model), [t[:, None], *rows]
-    header = ["t", *itertools.chain.from_iterable(names[x] for x in QUANTITIES[: len(rows)])]
-    with (
-        whole(path, overwrite=overwrite) as part,
-        part.open("w", encoding="utf-8", newline="") as stream,
-    ):
+    file = os.fsdecode(path)
+    writer = WRITERS.get(PurePath(file).suffix.lower())
+    if writer is None:
+        remedy = f"use a file name ending in {' or '.join(WRITERS)}"
+        raise ModelError("E-FILE-415", "unknown motion format", remedy, file=file)
+    names, found = columns(model), dict(zip(QUANTITIES, rows, strict=False))
+    header = ["t", *itertools.chain.from_iterable(names[x] for x in found)]
+    with whole(path, overwrite=overwrite) as part:
+        writer(part, header, {"t": t, **found})
+
+
+def _write_csv(part: Path, header: Sequence[str], found: Mapping[str, np.ndarray]) -> None:
+    with part.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerow(header)
-        stream.writelines(",".join(map(repr, row)) + "\n" for row in np.hstack(every).tolist())
+        rows = np.column_stack(list(found.values()))
+        stream.writelines(",".join(map(repr, row)) + "\n" for row in rows.tolist())
+
+
+def _write_npz(part: Path, header: Sequence[str], found: Mapping[str, np.ndarray]) -> None:
+    arrays: dict[str, Any] = {"format": MOTION_FORMAT, **found}
+    with part.open("wb") as stream:
+        np.savez(stream, **arrays)
+
+
+def _write_parquet(part: Path, header: Sequence[str], found: Mapping[str, np.ndarray]) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        remedy = "run pip install 'chasles[data]', or use a .csv file"
+        raise ModelError("E-FILE-416", "pyarrow is not installed", remedy, part="save") from None
+    rows = np.column_stack(list(found.values()))
+    parquet.write_table(pyarrow.table(dict(zip(header, rows.T.copy(), strict=True))), part)
+
+
+WRITERS = {".csv": _write_csv, ".npz": _write_npz, ".parquet": _write_parquet}
+"""Functions that write a motion, by file suffix."""
 
 
 def numbered(name: str, count: int) -> list[str]:

@@ -1,7 +1,11 @@
 """Suggestions for misspelled function names and for names used by other libraries."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
+from typing import Any
 
+from chasles.errors import ArgumentError
 from chasles.model.model import suggest
 
 FOREIGN = {
@@ -90,3 +94,45 @@ def suggested(name: str, known: Mapping[str, object]) -> str:
     if ours in known:
         return f"it is called {ours!r} here"
     return suggest(name, known)
+
+
+KEYWORDS = {
+    "link": "frame",
+    "body": "frame",
+    "frame_name": "frame",
+    "link_name": "frame",
+    "end_effector": "frame",
+    "start": "guess",
+    "initial": "guess",
+    "q0": "guess",
+    "q_init": "guess",
+    "pose": "targets",
+    "goal": "targets",
+    "dq": "qd",
+    "qdot": "qd",
+    "ddq": "qdd",
+    "qddot": "qdd",
+    "fext": "f_ext",
+}
+"""Other names for keyword arguments, and the corresponding names in chasles."""
+
+
+def with_suggestions(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose error for an unknown keyword argument suggests a known one."""
+
+    @wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except TypeError:
+            known = dict(signature(function).parameters)
+            known.pop("self", None)
+            wrong = next((name for name in named if name not in known), None)
+            if wrong is None or any(p.kind is p.VAR_KEYWORD for p in known.values()):
+                raise
+        problem = f"{function.__qualname__}() got an unexpected keyword argument {wrong!r}"
+        ours = KEYWORDS.get(wrong)
+        remedy = f"did you mean {ours!r}?" if ours in known else suggest(wrong, known)
+        raise ArgumentError("E-CALL-422", problem, remedy)
+
+    return called

@@ -1,6 +1,7 @@
 """Events and records of a simulation: states, contacts, and data to resume from."""
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -8,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.motion.contract import read_only
+from chasles.formats import motion
+from chasles.functions.doors import check_robot, numbers
+from chasles.motion.contract import Machine, read_only
 
 
 @dataclass(frozen=True)
@@ -263,3 +266,50 @@ class Trajectory:
         parts += [f"{len(self.events)} events"] * bool(self.events)
         parts.append("compiled" if self.compiled else "not compiled")
         return f"<Trajectory: {'; '.join(parts)}>"
+
+    def save(
+        self, path: str | os.PathLike[str], robot: Machine, *, overwrite: bool = False
+    ) -> None:
+        """Write times, positions and velocities to a motion file.
+
+        `robot.show(motion=)`, `chasles view`, `chasles motion --differentiate` and
+        `chasles.trajectory.load` read the file.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write: a table with one column per coordinate (.csv, .parquet), or .npz.
+        robot : Robot
+            The robot that was simulated, whose joints name the columns.
+        overwrite : bool, optional
+            Replace an existing file.
+
+        Returns
+        -------
+        None
+
+        Raises
+        ------
+        InputError
+            If the trajectory is a batch of motions.
+
+        Notes
+        -----
+        If an event changes the state, only the state after the event is written.
+
+        Examples
+        --------
+        >>> import chasles, tempfile, pathlib
+        >>> robot = chasles.robots.planar(2)
+        >>> run = robot.simulate([0.1, 0.2], [0.0, 0.0], duration=0.1)
+        >>> run.save(pathlib.Path(tempfile.mkdtemp()) / "run.csv", robot)
+        """
+        check_robot("save", robot)
+        model, t = robot.model, np.asarray(self.t, dtype=float)
+        q, qd = numbers("q", self.q, model.nq), numbers("qd", self.qd, model.nv)
+        if q.ndim != 2:
+            problem = f"a file contains a single motion, but q has shape {q.shape}"
+            remedy = "save one motion: dataclasses.replace(run, q=run.q[0], qd=run.qd[0])"
+            raise InputError("E-MOTION-212", problem, remedy, part="save")
+        last = np.diff(t, append=np.inf) > 0.0
+        motion.write(path, model, t[last], (q[last], qd[last]), overwrite=overwrite)

@@ -11,10 +11,11 @@ from chasles.backends.arrays import check_tolerance
 from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
 from chasles.functions.doors import check_robot
+from chasles.functions.names import with_suggestions
 from chasles.model.given import a_generator, a_name
 from chasles.motion.rollouts import rollout, rollout_pullback
 from chasles.motion.simulation import simulate
-from chasles.robot.identity import Array
+from chasles.robot.identity import Array, Identity
 from chasles.robot.sensing import Sensing
 
 if TYPE_CHECKING:  # imported inside methods at run time
@@ -320,6 +321,8 @@ class Robot(Sensing):
 
 
 for _room in Robot.__mro__[1:-1]:  # tracebacks and help show Robot instead of its base classes
-    for _name, _member in vars(_room).items():
+    for _name, _member in list(vars(_room).items()):
         if isinstance(_member, FunctionType):
             _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__
+            if issubclass(_room, Identity) and not _name.startswith("_"):
+                setattr(_room, _name, with_suggestions(_member))

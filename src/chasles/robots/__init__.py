@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from chasles.formats.registry import find, installed
 from chasles.model import Description
+from chasles.model.model import similar
 from chasles.robot import Robot
 from chasles.robots import arms, legged, mechanisms, synthetic
 
@@ -65,11 +66,15 @@ random_tree = _robot(synthetic.random_tree)
 if not TYPE_CHECKING:  # type checkers report unknown names themselves
 
     def __getattr__(name: str) -> Any:
-        """Raise an AttributeError whose message names the function that loads installed robots."""
+        """Raise an AttributeError that suggests an installed or built-in robot."""
         problem = f"module {__name__!r} has no attribute {name!r}"
-        if not name.startswith("_"):
-            problem += f"; installed robots are loaded by name: chasles.load({name!r})"
-        raise AttributeError(problem)
+        if name.startswith("_"):
+            raise AttributeError(problem)
+        if any(robot.name.removesuffix("_robot") == name for robot in installed()):
+            remedy = f"installed robots are loaded by name: chasles.load({name!r})"
+        else:
+            remedy = similar(name, ROBOTS) or "`chasles robots` lists all robots"
+        raise AttributeError(f"{problem}; {remedy}")
 
 
 __all__ = ["ROBOTS", "find", "installed", *ROBOTS]

@@ -48,7 +48,7 @@ def view(
     ] = MOST_TRIANGLES,
     shadows: Annotated[
         bool | None,
-        option("Draw shadows and reflections (default: if the browser is fast enough)."),
+        option("Draw shadows and reflections (default: in pictures and fast browsers)."),
     ] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
