@@ -120,9 +120,9 @@ def view(
         finally:
             signal.signal(signal.SIGINT, before)
 
-    at = f"{robot.name} is at {viewer.url} (press Ctrl-C to stop)"
+    place = f"{robot.name} is at {viewer.url} (press Ctrl-C to stop)"
     data = {"robot": robot.name, "url": viewer.url, "notes": viewer.notes}
-    return Answer(data, said(*note_lines(viewer.notes), at), then=serve)
+    return Answer(data, said(*note_lines(viewer.notes), place), then=serve)
 
 
 def wait(ended: threading.Event) -> None:
