@@ -22,7 +22,7 @@ BOOKS = {
     "Mitra": ("algorithms/joint_motion",),
     "Balafoutis": (
         *("algorithms/tensor", "algorithms/historical", "mathematics/tensor"),
-        *("control/", "motion/controllers.py"),
+        *("control/", "motion/controllers.py", "motion/tracking.py"),
     ),
 }
 """The books, and the folders in which an equation number without an author belongs to the book."""

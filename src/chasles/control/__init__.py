@@ -24,8 +24,8 @@ from chasles.control.perturbations import (
 )
 from chasles.control.rates import resolved_rate
 from chasles.control.tasks import task_coordinates, task_jacobian, task_jacobian_rate
-from chasles.motion.controllers import computed_torque
 from chasles.motion.perturbations import torque_perturbations
+from chasles.motion.tracking import computed_torque
 
 __all__ = [
     "computed_torque",

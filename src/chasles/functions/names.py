@@ -1,11 +1,7 @@
 """Suggestions for misspelled function names and for names used by other libraries."""
 
-from collections.abc import Callable, Mapping
-from functools import wraps
-from inspect import signature
-from typing import Any
+from collections.abc import Mapping
 
-from chasles.errors import ArgumentError
 from chasles.model.model import suggest
 
 FOREIGN = {
@@ -117,22 +113,7 @@ KEYWORDS = {
 """Other names for keyword arguments, and the corresponding names in chasles."""
 
 
-def with_suggestions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose error for an unknown keyword argument suggests a known one."""
-
-    @wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:
-        try:
-            return function(*arguments, **named)
-        except TypeError:
-            known = dict(signature(function).parameters)
-            known.pop("self", None)
-            wrong = next((name for name in named if name not in known), None)
-            if wrong is None or any(p.kind is p.VAR_KEYWORD for p in known.values()):
-                raise
-        problem = f"{function.__qualname__}() got an unexpected keyword argument {wrong!r}"
-        ours = KEYWORDS.get(wrong)
-        remedy = f"did you mean {ours!r}?" if ours in known else suggest(wrong, known)
-        raise ArgumentError("E-CALL-422", problem, remedy)
-
-    return called
+def keyword(name: str, known: Mapping[str, object]) -> str:
+    """Return a suggestion for an unknown keyword argument, or an empty string."""
+    ours = KEYWORDS.get(name)
+    return f"did you mean {ours!r}?" if ours in known else suggest(name, known)

@@ -175,11 +175,11 @@ def _tunable(robot: Machine, plan: Plan, q: Array, device: str | None) -> Plan:
     if device == "cuda" or library_of(q) is not None or not robot.model.nv:
         return plan
     if not follows(control):
-        values = np.concatenate([*control.values(robot.model).values()])
+        values = np.concatenate([*control._values(robot.model).values()])
         return replace(plan, control=Tunable(type(control)), parameters=values)
     if robot.mechanism.traits or not is_trajectory(control.target):
         return plan
-    return replace(plan, parameters=np.concatenate([*control.gains(robot.model).values()]))
+    return replace(plan, parameters=np.concatenate([*control._joint_gains(robot.model).values()]))
 
 
 def _equal_steps(plan: Plan) -> tuple[float, int]:

@@ -17,13 +17,11 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.functions.doors import is_trajectory, leading_shape, library_of, numbers
-from chasles.functions.programs import program
-from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
+from chasles.functions.doors import is_trajectory, library_of
+from chasles.mechanisms import Mechanism, require_tree
 from chasles.model import Model
 from chasles.model.given import settle, some_numbers
-from chasles.model.spaces import PositionSpace
-from chasles.motion.contract import Array, Machine, read_only
+from chasles.motion.contract import read_only
 from chasles.motion.controls import Controls, called
 from chasles.motion.keywords import renamed
 from chasles.motion.references import (
@@ -33,6 +31,14 @@ from chasles.motion.references import (
     row_size,
     samples,
     stages,
+)
+from chasles.motion.tracking import (
+    NUMBERS,
+    entry,
+    evaluated,
+    linear_errors,
+    tracked,
+    tracking,
 )
 
 Numbers = Sequence[Number]
@@ -55,29 +61,29 @@ class _Law:
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers
     ) -> list[Number]:
         """Return the joint torques for symbolic arguments; gains and target are constants."""
-        return self.torques(model, arena, q, qd, **self.values(model))
+        return self._torques(model, arena, q, qd, **self._values(model))
 
     @staticmethod
-    def torques(
+    def _torques(
         model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
     ) -> list[Number]:
         """Return the joint torques for given values of the fields, one per coordinate."""
         raise NotImplementedError
 
-    def values(self, model: Model) -> dict[str, list[float]]:
+    def _values(self, model: Model) -> dict[str, list[float]]:
         """Return the gains and the target, one value per coordinate."""
-        gains = self.gains(model)
+        gains = self._joint_gains(model)
         return {
             name: gains[name] if name in gains else self._gains(name, getattr(model, size))
-            for name, size in self.sizes().items()
+            for name, size in self._sizes().items()
         }
 
-    def gains(self, model: Model) -> dict[str, list[float]]:
+    def _joint_gains(self, model: Model) -> dict[str, list[float]]:
         """Return the values of all fields except the target, one per degree of freedom."""
-        return {name: self._gains(name, model.nv) for name in self.sizes() if name != "target"}
+        return {name: self._gains(name, model.nv) for name in self._sizes() if name != "target"}
 
     @classmethod
-    def sizes(cls) -> dict[str, str]:
+    def _sizes(cls) -> dict[str, str]:
         """Return, for each field, the attribute of the model that contains its size."""
         return {f.name: "nq" if f.name == "target" else "nv" for f in fields(cls)}
 
@@ -99,11 +105,6 @@ def follows(control: Any) -> bool:
 def _nested(value: Any) -> Any:
     held = value.tolist() if isinstance(value, np.ndarray) else value
     return tuple(map(_nested, held)) if isinstance(held, list | tuple) else held
-
-
-def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
-    """Return the result of a robot function for symbolic arguments."""
-    return program(model, function).applied(arguments, arena)[0]
 
 
 @renamed(kp="stiffness", kd="damping")
@@ -134,9 +135,9 @@ class PDControl(_Law):
     target: Any
     feedforward: Any = 0.0
 
-    def gains(self, model: Model) -> dict[str, list[float]]:
+    def _joint_gains(self, model: Model) -> dict[str, list[float]]:
         """Return the gains, one per degree of freedom. A scalar gain is 0 for free joints."""
-        gains = super().gains(model)
+        gains = super()._joint_gains(model)
         for name, values in gains.items():
             if np.ndim(getattr(self, name)) == 0:
                 for i, place in model.velocity_slices.items():
@@ -145,10 +146,10 @@ class PDControl(_Law):
         return gains
 
     @staticmethod
-    def torques(
+    def _torques(
         model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
     ) -> list[Number]:
-        error = _evaluated(model, "difference", arena, q0=q, q1=values["target"])
+        error = evaluated(model, "difference", arena, q0=q, q1=values["target"])
         kp, kd, more = (values[name] for name in ("stiffness", "damping", "feedforward"))
         return [p * e - d * v + f for p, e, d, v, f in zip(kp, error, kd, qd, more, strict=True)]
 
@@ -161,10 +162,10 @@ class GravityCompensation(_Law):
     damping: Any = 0.0
 
     @staticmethod
-    def torques(
+    def _torques(
         model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
     ) -> list[Number]:
-        gravity = _evaluated(model, "gravity_forces", arena, q=q)
+        gravity = evaluated(model, "gravity_forces", arena, q=q)
         return [g - d * v for g, d, v in zip(gravity, values["damping"], qd, strict=True)]
 
 
@@ -192,11 +193,11 @@ class ComputedTorque(_Law):
     target: Any
 
     @staticmethod
-    def torques(
+    def _torques(
         model: Model, arena: Arena, q: Numbers, qd: Numbers, **values: Numbers
     ) -> list[Number]:
-        qdd = PDControl.torques(model, arena, q, qd, feedforward=[0.0] * model.nv, **values)
-        return _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
+        qdd = PDControl._torques(model, arena, q, qd, feedforward=[0.0] * model.nv, **values)
+        return evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
 
 
 BUILT_IN = PDControl | GravityCompensation | ComputedTorque
@@ -214,14 +215,14 @@ class Tunable:
     def __call__(
         self, model: Model, arena: Arena, t: Number, q: Numbers, qd: Numbers, parameters: Numbers
     ) -> list[Number]:
-        values = _divided(model, self.kind.sizes(), parameters)
-        return self.kind.torques(model, arena, q, qd, **values)
+        values = _divided(model, self.kind._sizes(), parameters)
+        return self.kind._torques(model, arena, q, qd, **values)
 
 
 def _divided(
     model: Model, sizes: Mapping[str, str], parameters: Numbers
 ) -> dict[str, list[Number]]:
-    """Divide parameters among fields with the given sizes (`_Law.sizes`)."""
+    """Divide parameters among fields with the given sizes (`_Law._sizes`)."""
     left = iter(parameters)
     return {name: list(islice(left, getattr(model, size))) for name, size in sizes.items()}
 
@@ -251,8 +252,8 @@ class Followed(Controls):
             wanted[a:b]
             for a, b in pairwise((0, model.nq, model.nq + model.nv, model.nq + 2 * model.nv))
         )
-        error = _evaluated(model, "difference", arena, q0=q, q1=place)
-        gains: Mapping[str, Numbers] = self.law.gains(model)
+        error = evaluated(model, "difference", arena, q0=q, q1=place)
+        gains: Mapping[str, Numbers] = self.law._joint_gains(model)
         if parameters:
             gains = _divided(model, dict.fromkeys(gains, "nv"), given["parameters"])
         kp, kd = gains["stiffness"], gains["damping"]
@@ -264,7 +265,7 @@ class Followed(Controls):
             tau = [x + f for x, f in zip(pulled, more, strict=True)]
         else:
             qdd = [x + a for x, a in zip(pulled, rise, strict=True)]
-            tau = _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
+            tau = evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
         return Program.from_outputs("control", inputs, [(Variable("tau", (model.nv,)), tau)])
 
 
@@ -287,166 +288,6 @@ def with_samples(model: Model, control: Any, ctrl: Any, integrator: str) -> tupl
         check_reference("the number of actuators is", ctrl, len(model.source.actuators))
         return Controls(parts=parts), samples(ctrl, (), parts, whole=False)
     return control, None
-
-
-def computed_torque(
-    robot: Machine,
-    q: Array,
-    qd: Array,
-    q_wanted: Array,
-    qd_wanted: Array,
-    qdd_wanted: Array,
-    *,
-    stiffness: Array,
-    damping: Array,
-    actuated: Sequence[str] | None = None,
-) -> np.ndarray:
-    """Return the joint torques of a computed-torque controller.
-
-    The torques are tau = M (qdd_wanted + damping edot + stiffness e) + h, where e is the
-    displacement from q to q_wanted, as in `integrate(q, e)`. Errors decay like independent damped
-    oscillators.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    q : array_like, shape (..., nq)
-        Joint positions (rad or m).
-    qd : array_like, shape (..., nv)
-        Joint velocities (rad/s or m/s).
-    q_wanted, qd_wanted, qdd_wanted : array_like
-        Desired positions, velocities and accelerations; for a robot with loops, they must keep the
-        loops closed.
-    stiffness : float or array_like, shape (..., nv)
-        Proportional gain (1/s2).
-    damping : float or array_like, shape (..., nv)
-        Derivative gain (1/s).
-    actuated : sequence of str, optional
-        Degrees of freedom with motors, as in `Robot.inverse_dynamics`. Default: the independent
-        degrees of freedom.
-
-    Returns
-    -------
-    tau : ndarray, shape (..., nv)
-        Joint torques or forces (N m or N).
-
-    Notes
-    -----
-    See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of the n
-    independent coordinates decay like damped oscillators, with gains (..., n). The errors of the
-    other coordinates follow from these errors.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> robot = chasles.robots.planar(2)
-    >>> still = [0.0, 0.0]
-    >>> chasles.control.computed_torque(
-    ...     robot, [0.1, 0.0], still, still, still, still, stiffness=100.0, damping=20.0
-    ... ).round(3)
-    array([-7.145, -3.453])
-    """
-    mechanism = robot.mechanism
-    key = ("computed_torque", type(stiffness) in _NUMBERS, type(damping) in _NUMBERS)
-    run = mechanism.kept.get(key) if actuated is None else None
-    if run is None:
-        run = partial(_tracked, mechanism, actuated)
-        if actuated is None and not mechanism.traits:
-            run = mechanism.kept[key] = _tracking(mechanism, key[1:], run)
-    found: np.ndarray = run(q, qd, q_wanted, qd_wanted, qdd_wanted, stiffness, damping)
-    return found
-
-
-_NUMBERS = frozenset({float, int, np.float64})
-
-
-def _tracking(
-    mechanism: Mechanism, single: Sequence[bool], fallback: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return `computed_torque` for a robot without loops as one compiled function of arrays.
-
-    `single` has two flags, for stiffness and damping, that are True if the gain is a scalar for all
-    joints. `fallback` is called for arguments that the compiled function does not accept.
-    """
-    model = mechanism.model
-    own = any(joint.custom is not None for joint in model.source.joints)
-    trace = partial(_tracking_program, model, single)
-    recipe = ("computed_torque", model.source, model.mimics, single, trace().hash if own else "")
-    kernel = backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
-    return _entry("computed_torque", kernel, fallback)
-
-
-def _tracking_program(model: Model, single: Sequence[bool]) -> Program:
-    arena, spaces = Arena(RULES), {"q": model.nq, "qd": model.nv, "q_wanted": model.nq}
-    spaces |= {"qd_wanted": model.nv, "qdd_wanted": model.nv}
-    inputs = [Variable(name, (n,)) for name, n in spaces.items()]
-    inputs += [
-        Variable(name, () if one else (model.nv,))
-        for name, one in zip(("stiffness", "damping"), single, strict=True)
-    ]
-    given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
-    gains = (given["stiffness"], given["damping"])
-    kp, kd = (x * model.nv if one else x for x, one in zip(gains, single, strict=True))
-    q, qd = given["q"], given["qd"]
-    error = _evaluated(model, "difference", arena, q0=q, q1=given["q_wanted"])
-    rates = zip(kp, error, kd, given["qd_wanted"], qd, given["qdd_wanted"], strict=True)
-    qdd = [a + p * e + d * (wanted - v) for p, e, d, wanted, v, a in rates]
-    tau = _evaluated(model, "inverse_dynamics", arena, q=q, qd=qd, qdd=qdd)
-    traced = Program.from_outputs("computed_torque", inputs, [(Variable("tau", (model.nv,)), tau)])
-    places = PositionSpace().quaternions(model)
-    return replace(traced, nonzero=tuple((k, first) for k in (0, 2) for first in places))
-
-
-def _tracked(
-    mechanism: Mechanism,
-    actuated: Sequence[str] | None,
-    q: Array,
-    qd: Array,
-    q_wanted: Array,
-    qd_wanted: Array,
-    qdd_wanted: Array,
-    stiffness: Array,
-    damping: Array,
-) -> np.ndarray:
-    """Evaluate `computed_torque` for any array_like arguments and for robots with closed loops."""
-    wanted, gains = (q_wanted, qd_wanted, qdd_wanted), (stiffness, damping)
-    return _linear_errors(mechanism, q, qd, wanted, gains, actuated)
-
-
-def _linear_errors(
-    mechanism: Mechanism,
-    q: Array,
-    qd: Array,
-    wanted: tuple[Array, Array, Array],
-    gains: tuple[Array, Array],
-    actuated: Sequence[str] | None = None,
-) -> np.ndarray:
-    """Evaluate `computed_torque` for desired (q, qd, qdd) and gains (stiffness, damping)."""
-    names = ("q", "q_wanted", "qd", "qd_wanted", "qdd_wanted")
-    values, sizes = (q, wanted[0], qd, *wanted[1:]), (mechanism.nq,) * 2 + (mechanism.nv,) * 3
-    given = {
-        name: numbers(f"computed_torque: {name}", value, size)
-        for name, value, size in zip(names, values, sizes, strict=True)
-    }
-    q, goal, qd, rate, acceleration = given.values()
-    loops = mechanism.closing
-    free = loops.independent
-    stiffness, damping = map(np.asarray, gains)
-    for name, gain in (("stiffness", stiffness), ("damping", damping)):
-        if gain.shape[-1:] not in ((), (1,), (len(free),)):
-            problem = (
-                f"{name} must be a scalar or have {len(free)} entries along its last "
-                f"axis, not shape {gain.shape}"
-            )
-            raise InputError("E-CONTROL-007", problem, part="computed_torque")
-    leading_shape("computed_torque", **given, stiffness=stiffness, damping=damping)
-    e, edot = mechanism.difference(q, goal)[..., free], (rate - qd)[..., free]
-    ydd = acceleration[..., free] + stiffness * e + damping * edot
-    loops.check_closed("computed_torque: q_wanted", goal, TOLERANCE)
-    qdd = loops.accelerated(q, qd, ydd, TOLERANCE)
-    chosen = mechanism.independent if actuated is None else actuated
-    return mechanism.inverse_dynamics(q, qd, qdd, actuated=chosen, weights=None, method="fastest")
 
 
 def traced(model: Model, control: Any, parameters: int = 0) -> Program:
@@ -507,7 +348,7 @@ def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
         return computed(mechanism.model, control)
     gains, still = (control.stiffness, control.damping), np.zeros(mechanism.nv)
     wanted = (np.asarray(control.target, dtype=float), still, still)
-    return lambda t, q, qd: _linear_errors(mechanism.at(t), q, qd, wanted, gains)
+    return lambda t, q, qd: linear_errors(mechanism.at(t), q, qd, wanted, gains)
 
 
 def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
@@ -515,14 +356,14 @@ def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
     check_reference("the robot has", control.target, mechanism.nq)
     if isinstance(control, ComputedTorque):
         given = (control.stiffness, control.damping)
-        single = [type(gain) in _NUMBERS for gain in given]
-        run: Callable[..., Any] = partial(_tracked, mechanism, None)
+        single = [type(gain) in NUMBERS for gain in given]
+        run: Callable[..., Any] = partial(tracked, mechanism, None)
         if not mechanism.traits:
-            run = _tracking(mechanism, single, run)
+            run = tracking(mechanism, single, run)
         gains = [g if one else np.array(g) for g, one in zip(given, single, strict=True)]
         return lambda t, q, qd: run(q, qd, *control.target(t)[:3], *gains)
     require_tree(mechanism.model, "PDControl", "use ComputedTorque", loops=True)
-    kp, kd, more = map(np.array, control.gains(mechanism.model).values())
+    kp, kd, more = map(np.array, control._joint_gains(mechanism.model).values())
 
     def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         place, rate = control.target(t)[:2]
@@ -567,14 +408,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     )
     found = traced(model, control)
     kernel = backends.prepare(("control", found.hash), found)
-    return _entry("control", kernel, lambda t, q, qd: call(kernel, "control", (t, q, qd)))
-
-
-def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that calls a kernel, or `fallback` if the kernel rejects the arguments."""
-    names = ", ".join(variable.name for variable in kernel.interface.inputs)
-    facts = {"name": name, "signature": names, "doc": "", "holder": None}
-    return backends.fast_entry(kernel, fallback=fallback, **facts)
+    return entry("control", kernel, lambda t, q, qd: call(kernel, "control", (t, q, qd)))
 
 
 def checked_parameters(parameters: Any, control: Any) -> int:

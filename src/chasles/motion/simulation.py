@@ -416,7 +416,7 @@ def check_damping(
     d = along_velocities(model, "damping") if dissipation else np.zeros(model.nv)
     rate = 0.0
     if isinstance(control, PDControl | GravityCompensation):
-        d = d + control.gains(model)["damping"]
+        d = d + control._joint_gains(model)["damping"]
     elif isinstance(control, ComputedTorque):
         rate = max(control._gains("damping", model.nv), default=0.0)
     name = type(control).__name__ if rate else ""

@@ -3,17 +3,18 @@
 import operator
 import threading
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from chasles import mechanisms
 from chasles.backends import learn
-from chasles.errors import shown
+from chasles.errors import ArgumentError, shown
 from chasles.functions.callers import learnable, target
 from chasles.functions.compiled import entry_of
-from chasles.functions.names import FOREIGN
+from chasles.functions.names import FOREIGN, keyword
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
@@ -417,3 +418,22 @@ def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
     made = object.__new__(kind)
     made._begin(mechanism)
     return made
+
+
+def with_suggestions(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose error for an unknown keyword argument suggests a known one."""
+
+    @wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except TypeError:
+            known = dict(signature(function).parameters)
+            known.pop("self", None)
+            wrong = next((name for name in named if name not in known), None)
+            if wrong is None or any(p.kind is p.VAR_KEYWORD for p in known.values()):
+                raise
+        problem = f"{function.__qualname__}() got an unexpected keyword argument {wrong!r}"
+        raise ArgumentError("E-CALL-422", problem, keyword(wrong, known))
+
+    return called

@@ -11,11 +11,10 @@ from chasles.backends.arrays import check_tolerance
 from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
 from chasles.functions.doors import check_robot
-from chasles.functions.names import with_suggestions
 from chasles.model.given import a_generator, a_name
 from chasles.motion.rollouts import rollout, rollout_pullback
 from chasles.motion.simulation import simulate
-from chasles.robot.identity import Array, Identity
+from chasles.robot.identity import Array, Identity, with_suggestions
 from chasles.robot.sensing import Sensing
 
 if TYPE_CHECKING:  # imported inside methods at run time
