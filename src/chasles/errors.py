@@ -254,39 +254,39 @@ def _rebuilt(kind: type[T], values: dict[str, Any]) -> T:
 
 
 class InputError(ChaslesError, ValueError):
-    """Raised if the value of an argument is invalid."""
+    """Exception raised if the value of an argument is invalid."""
 
 
 class ArgumentError(ChaslesError, TypeError):
-    """Raised if an argument is missing, unknown or superfluous, or has the wrong type."""
+    """Exception raised if an argument is missing, unknown or superfluous, or has the wrong type."""
 
 
 class ModelError(InputError):
-    """Raised if a robot description is invalid, or if the robot does not support an operation."""
+    """Exception raised if a robot description is invalid or an operation is not supported."""
 
 
 class StateError(ChaslesError, RuntimeError):
-    """Raised if an operation fails at run time."""
+    """Exception raised if an operation fails at run time."""
 
 
 class ConvergenceError(ChaslesError, ArithmeticError):
-    """Raised if a computation does not converge or has no result."""
+    """Exception raised if a computation does not converge or has no result."""
 
 
 class NotFiniteError(ConvergenceError, FloatingPointError):
-    """Raised if a result is NaN or infinite."""
+    """Exception raised if a result is NaN or infinite."""
 
 
 class UnsupportedError(ChaslesError, NotImplementedError):
-    """Raised if a valid operation is not supported by chasles."""
+    """Exception raised if a valid operation is not supported by chasles."""
 
 
 class MissingPackageError(ChaslesError, ModuleNotFoundError):
-    """Raised if an optional package is not installed."""
+    """Exception raised if an optional package is not installed."""
 
 
 class FileError(ChaslesError, OSError):
-    """Raised if a file cannot be written."""
+    """Exception raised if a file cannot be written."""
 
 
 class LeftOutWarning(UserWarning):
@@ -294,8 +294,8 @@ class LeftOutWarning(UserWarning):
 
 
 class ExistingFileError(FileError, FileExistsError):
-    """Raised if a file already exists and may not be overwritten."""
+    """Exception raised if a file already exists and may not be overwritten."""
 
 
 class NotAFolderError(FileError, NotADirectoryError):
-    """Raised if a path is not a folder."""
+    """Exception raised if a path is not a folder."""

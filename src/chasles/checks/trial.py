@@ -142,7 +142,7 @@ class Trial:
 
     @property
     def nonholonomic(self) -> bool:
-        """True if a nonholonomic joint connects two moving bodies."""
+        """Return True if a nonholonomic joint connects two moving bodies."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
 
     # Frames, axes and points ------------------------------------------------------------------

@@ -198,7 +198,7 @@ class Recording:
 
     @property
     def over(self) -> bool:
-        """True if no part of the simulation remains to be computed."""
+        """Return True if the simulation is complete."""
         return self.finished or (self.end is not None and self.end.over)
 
     @property

@@ -81,7 +81,7 @@ class Scene:
 
     @property
     def stepped(self) -> bool:
-        """True if the time-stepping integrator is used."""
+        """Return True if the time-stepping integrator is used."""
         top = self.scenario.top
         usual = TIME_STEPPING if "ground" in top or self.contacts == "file" else ""
         return bool(top.get("integrator", usual) == TIME_STEPPING)

@@ -103,7 +103,7 @@ class Sweep:
 
     @cached_property
     def _compiled(self) -> bool:
-        """True if the motion can be compiled with model parameters as inputs."""
+        """Return True if the motion can be compiled with model parameters as inputs."""
         given, changed = self._given(0)
         if any(name.rpartition(".")[2] not in ("mass", "stiffness") for name in changed):
             return False

@@ -251,7 +251,7 @@ class Scene:
 
     @property
     def uses_coal(self) -> bool:
-        """True if some distances have no closed form and require the Coal library."""
+        """Return True if some distances have no closed form and require the Coal library."""
         return bool(self._cast)
 
     @property

@@ -31,7 +31,7 @@ _FORWARD = Matrix(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)))
 
 
 class _Unread(Exception):
-    """Raised for a sensor that is ignored; the message gives the reason."""
+    """Exception raised for a sensor that is ignored; the message gives the reason."""
 
 
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:

@@ -22,7 +22,7 @@ _FRAMES = ("xbody", "body", "geom", "site", "camera")
 
 
 class _Unsupported(Exception):
-    """Raised for an unsupported sensor; the message gives the reason."""
+    """Exception raised for an unsupported sensor; the message gives the reason."""
 
 
 def sensors(

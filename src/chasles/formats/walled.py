@@ -31,7 +31,7 @@ this. `run` divides its timeout into `TURNS` waiting periods.
 
 
 class NotInstalled(ModelError):
-    """Raised if the reader for a file is not installed; the file itself may be valid."""
+    """Exception raised if the reader for a file is not installed; the file itself may be valid."""
 
 
 @dataclass(frozen=True)

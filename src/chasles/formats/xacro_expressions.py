@@ -33,7 +33,7 @@ MOST_DIGITS = 400
 
 
 class Refused(Exception):
-    """Raised for an unsupported expression, which xacro itself might support."""
+    """Exception raised for an unsupported expression, which xacro itself might support."""
 
     expression = ""
 

@@ -35,7 +35,7 @@ Pair = tuple[Move, Move]
 
 
 class Unsuited(Exception):
-    """Raised if a closed form does not apply to the geometry of an arm."""
+    """Exception raised if no closed form applies to the geometry of an arm."""
 
 
 # Functions of the position of one joint ---------------------------------------------------------

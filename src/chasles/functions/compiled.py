@@ -51,7 +51,7 @@ class Recipe:
 
     @property
     def has_own_joints(self) -> bool:
-        """True if some joints are instances of user-defined classes, whose code may change."""
+        """Return True if some joints have user-defined classes, whose code may change."""
         return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
 
 
@@ -257,14 +257,14 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """True if all options of the function have their default values."""
+        """Return True if all options of the function have their default values."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
 
     @cached_property
     def timed(self) -> bool:
-        """True if the function has a time input."""
+        """Return True if the function has a time input."""
         return any(variable.name == "t" for variable in self.interface.inputs)
 
     @cached_property

@@ -79,10 +79,11 @@ STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY =
 
 - STATUS: 0 (running), 1 (solved) or 2 (abandoned).
 - COST: squared error.
-- BEFORE, EARLIER: part of the squared error that joint motions can change, one and two steps ago.
+- BEFORE, EARLIER: reducible part of the squared error (the part that joint motions can change),
+  one step and two steps ago.
 - COUNT, MOST: number of steps so far, and maximum number of steps.
-- SHARE: limit for the ratio of the current changeable squared error to EARLIER; if the ratio is
-  larger, the search is abandoned.
+- SHARE: maximum ratio of the reducible squared error to EARLIER; if the ratio is larger, the search
+  is abandoned.
 - FIRM: for unreachable goals, ratio of an additional damping term to the norm of the error.
 - ANGLE, LENGTH: largest angular error (rad) and largest position error (m).
 """
@@ -223,8 +224,8 @@ class Task:
 
         Among all steps that still meet the targets, the program takes the one nearest to the direct
         step toward the posture. To measure this distance, the squared difference of each coordinate
-        is divided by its compliance. This is the gradient projection of Liegeois (1977), applied to
-        finite steps.
+        is divided by its compliance. The method is the gradient projection of Liegeois (1977),
+        applied to finite steps.
         """
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))

@@ -77,7 +77,7 @@ class Signature:
 
     @property
     def any_order(self) -> bool:
-        """True if the option `order` sets the number of inputs qd, qdd, ..."""
+        """Return True if the option `order` sets the number of inputs qd, qdd, ..."""
         return "order" in self.options
 
 
@@ -173,9 +173,9 @@ def _traced(
 ) -> Program | Staged | None:
     """Trace an algorithm, and store its operations in an arena (see `trace`).
 
-    Return None if the algorithm must be traced again without `staged`. This is necessary if the
-    parameters of similar limbs (chains of bodies with the same structure) were replaced with
-    symbols, but `similar` is not set and the result is not `Staged`.
+    Return None if the algorithm must be traced again without `staged`: the parameters of similar
+    limbs (chains of bodies with the same structure) were replaced with symbols, but `similar` is
+    not set and the result is not `Staged`.
     """
     sign = signature(algorithm, order)
     variables: list[Variable] = []

@@ -142,7 +142,7 @@ class Link(_Part):
 
     @property
     def extended(self) -> bool:
-        """True if the link has mass and a nonzero extent in all directions."""
+        """Return True if the link has mass and a nonzero extent in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
@@ -168,7 +168,7 @@ class Joint(_Part):
 
     @property
     def bounded(self) -> bool:
-        """True if the joint type requires limits."""
+        """Return True if the joint type requires limits."""
         return traits(self.kind).bounds == "needed"
 
     @property

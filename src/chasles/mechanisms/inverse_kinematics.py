@@ -348,7 +348,7 @@ class _Solver:
         return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
 
     def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
-        """Return all closed-form solutions, or search results if one exceeds the tolerances."""
+        """Return all closed-form solutions, or search for solutions if one is inaccurate."""
         base = self._base(rows)
         given = closed, self.goals, base, count, self._tolerances, self.threads
         q, residual, many, missed = checked(*given)

@@ -36,7 +36,7 @@ class Solution:
     limits : (..., nq)
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
-        True where q contains all existing configurations, up to full turns. This requires
+        True where q contains all existing configurations, up to full turns; requires
         `solutions="all"`, an arm with closed-form inverse kinematics, and at most `count`
         configurations.
     """

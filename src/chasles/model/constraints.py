@@ -187,7 +187,7 @@ class Coupling:
 
     @property
     def steady(self) -> bool:
-        """True if the constraint does no work: it prescribes no velocity and has no time input."""
+        """Return True if the constraint does no work (no prescribed velocity, no time input)."""
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)

@@ -189,7 +189,7 @@ class DHTable:
 
     @property
     def massless(self) -> bool:
-        """True if no row has mass, inertia or armature."""
+        """Return True if no row has mass, inertia or armature."""
         return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
 
     def description(self) -> Description:

@@ -144,7 +144,7 @@ class JointData:
 
     @property
     def resists(self) -> bool:
-        """True if the joint has armature, damping, friction or a spring.
+        """Return True if the joint has armature, damping, friction or a spring.
 
         Such a joint must have coordinates, so it cannot be a loop joint.
         """
@@ -204,12 +204,12 @@ class CouplingData:
 
     @property
     def timed(self) -> bool:
-        """True if the coupling depends on time."""
+        """Return True if the coupling depends on time."""
         return any(variable.name == "t" for variable in self.residual.inputs)
 
     @property
     def plain(self) -> bool:
-        """True if the coupling is a single equation for coordinates, without rates or frames."""
+        """Return True if the coupling is one equation for coordinates, without rates or frames."""
         return self.rows == 1 and not self.rates and not self.frames
 
 
@@ -308,7 +308,7 @@ class Precision:
 
     @property
     def counts(self) -> bool:
-        """True if a file saved with full precision must also state the original precision.
+        """Return True if a file saved with full precision must also state the original precision.
 
         If this precision were missing, the tolerance derived from the file's digits could differ.
         """

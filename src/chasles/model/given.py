@@ -211,12 +211,12 @@ class Entry(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """True if all values are symbols or within the range of the field."""
+        """Return True if all values are symbols or within the range of the field."""
         return all(isinstance(x, Scalar) or _plain(x, self.row) for x in self.numbers)
 
     @property
     def finite(self) -> bool:
-        """True if all values are symbols or finite, as required for loading a file."""
+        """Return True if all values are symbols or finite, as required for loading a file."""
         return all(isinstance(x, Scalar) or _plain(x, ANY) for x in self.numbers)
 
 

@@ -124,7 +124,7 @@ class ActuatorData:
 
     @property
     def active(self) -> bool:
-        """True if the actuator has an activation, which is part of the state."""
+        """Return True if the actuator has an activation, which is part of the state."""
         return self.dynamics != "none"
 
 

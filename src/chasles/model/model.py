@@ -92,12 +92,12 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """True if the body is a rotor, whose angle is determined by other joints."""
+        """Return True if the body is a rotor, whose angle is determined by other joints."""
         return bool(self.geared or self.path)
 
     @property
     def owns(self) -> bool:
-        """True if the joint has its own coordinates."""
+        """Return True if the joint has its own coordinates."""
         return self.follow is None and self.drive is None and not self.turned
 
 
@@ -209,7 +209,7 @@ class Model:
 
     @cached_property
     def mimics(self) -> bool:
-        """True if mimic joints follow their leaders, and have no coordinates of their own."""
+        """Return True if mimic joints follow their leaders and have no own coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
 
     @cached_property
@@ -219,7 +219,7 @@ class Model:
 
     @cached_property
     def timed(self) -> bool:
-        """True if a joint or a coupling depends on time."""
+        """Return True if a joint or a coupling depends on time."""
         return bool(self.driven) or any(coupling.data.timed for coupling in self.couplings)
 
     @cached_property
@@ -377,7 +377,7 @@ class Model:
 
     @cached_property
     def loaded(self) -> bool:
-        """True if springs, tendons, gravity compensation or fluid forces act on the joints."""
+        """Return True if springs, tendons, gravity compensation or fluid forces act on joints."""
         source = self.source
         parts: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
         springs = (part.stiffness for part in parts)
@@ -489,7 +489,7 @@ class Model:
 
     @property
     def floating(self) -> bool:
-        """True if the robot has a floating base: one free joint that carries the whole tree."""
+        """Return True if the robot has a floating base: a free joint carries the whole tree."""
         return self.base != WORLD
 
     def frame(self, name: str) -> Frame:

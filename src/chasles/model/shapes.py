@@ -50,7 +50,7 @@ class ShapeData:
 
     @property
     def collides(self) -> bool:
-        """True if the shape can collide with other shapes."""
+        """Return True if the shape can collide with other shapes."""
         return self.role == "collision" if self.bits is None else any(self.bits)
 
 

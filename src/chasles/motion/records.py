@@ -51,12 +51,12 @@ class Event:
 
     @property
     def stops(self) -> bool:
-        """True if the event ends the motion."""
+        """Return True if the event ends the motion."""
         return self.then is None if self.terminal is None else self.terminal
 
     @property
     def interrupts(self) -> bool:
-        """True if the step ends at the event."""
+        """Return True if the step ends at the event."""
         return self.stops or self.then is not None
 
     def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:

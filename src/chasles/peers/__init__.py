@@ -83,7 +83,7 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
-        """True if no difference between the robot and the library exceeds the tolerance."""
+        """Return True if no difference between the robot and the library exceeds the tolerance."""
         return not self.first
 
 

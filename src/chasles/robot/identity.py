@@ -374,9 +374,9 @@ class Identity(Named):
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
         """Call a Python method, and register the call with the fast entry point if possible.
 
-        The entry point then handles later calls with the same keywords and argument types. This is
-        possible if the method only passes its arguments to a compiled function and returns the
-        result.
+        The entry point then handles later calls with the same keywords and argument types.
+        Registration is possible if the method only passes its arguments to a compiled
+        function and returns the result.
         """
         _HEARD.call = ()
         try:

@@ -58,7 +58,7 @@ def fourier(
     duration
         The period, in s.
     robot
-        The robot that moves. It must have one coordinate per joint, and no loops.
+        The robot that moves, with one coordinate per joint and no loops.
     periodic
         If True, the motion repeats after its end.
 

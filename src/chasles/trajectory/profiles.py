@@ -193,7 +193,7 @@ class Axis:
 
     @property
     def still(self) -> bool:
-        """True if the coordinate stays at rest."""
+        """Return True if the coordinate stays at rest."""
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:

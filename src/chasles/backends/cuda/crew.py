@@ -1,6 +1,6 @@
 """Division of a program among a crew: warps that process the same 32 states together.
 
-Each warp processes some of the robot's limbs. It keeps its values in its own registers; values
+Each warp processes some of the robot's limbs. A warp keeps its values in its own registers; values
 exchanged between warps are kept in shared memory. The program is divided among teams
 (`cuda.division`). A team is one warp or, if limbs of the same structure share code (`cuda.twins`),
 one warp for each of these limbs.

@@ -47,7 +47,7 @@ class Slots:
     - phase: phase of each instruction.
     - until: for a slot that a result of the program overwrites, the index of the instruction that
       computes the result.
-    - most: target for the number of columns. It is exceeded only if no value that is already in
+    - most: target for the number of columns, exceeded only if no value that is already in
       memory can be evicted from its register instead (`parked`).
     """
 
@@ -90,7 +90,7 @@ class Slots:
         return self.columns >= self.most and not self._fitting(last)
 
     def _end(self, slot: str) -> int:
-        """Return the index of the instruction with the result that overwrites a slot.
+        """Return the index of the instruction whose result overwrites a slot.
 
         If no result overwrites the slot, return `sys.maxsize`.
         """

@@ -154,8 +154,8 @@ class Resident:
     def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
         """Return True if a plan (prepared launch) should be added for a call.
 
-        This is the case if no plan covers the dtype, device, layout and number of states of the
-        call, and there are fewer than `PLANS` plans.
+        A plan should be added if no plan covers the dtype, device, layout and number of states of
+        the call, and there are fewer than `PLANS` plans.
         """
         wanted = bits, device, rows
         known = any(

@@ -17,7 +17,7 @@ WARP = 32
 """Number of threads in a warp, which run in lockstep; a tile holds the states of one warp."""
 
 HEADER = 128
-"""Size (bytes) of the header before a tile. It holds the barrier on which threads wait for data."""
+"""Size (bytes) of the header before a tile: the barrier on which threads wait for data."""
 
 ROOM = 48 * 1024
 """Shared memory (bytes) that a warp may use, so that several warps fit on a multiprocessor."""
@@ -211,7 +211,7 @@ class Tiled(Threads):
 
     @property
     def leaves(self) -> bool:
-        """True if threads without a state return at once, so that stores need no condition.
+        """Return True if threads without a state return at once, so that stores need no condition.
 
         A condition at each store makes the compiler spill more (Talos in float64: 15 % slower).
         """

@@ -21,7 +21,7 @@ OWN = (
 - lower, upper: limits of the configuration.
 - sides: active limit of each coordinate, one byte each: 1 (upper), -1 (lower) or 0 (none).
 - counts: number of solver steps of each attempt.
-- outs: results of one solver step. They must not overlap any input.
+- outs: results of one solver step; must not overlap any input.
 """
 
 REFUSED = 2

@@ -54,8 +54,8 @@ def packed(patterns: Sequence[int], width: int) -> Packing:
     """Group columns into vectors so that rows need few vectors.
 
     Each column begins as a group of its own. Of all pairs of groups that fit in one vector, the
-    pair with the most nonzero rows in common (such as two columns of one limb) is merged. This is
-    repeated until no pair fits.
+    pair with the most nonzero rows in common (such as two columns of one limb) is merged. Merging
+    is repeated until no pair fits in one vector.
 
     patterns: bit mask of the nonzero rows of each column.
     """

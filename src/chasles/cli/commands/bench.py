@@ -81,7 +81,7 @@ angles.
 
 
 class WrongAnswer(InputError):
-    """Raised if a result differs from Pinocchio's result."""
+    """Exception raised if a result differs from Pinocchio's result."""
 
 
 @dataclass(frozen=True)

@@ -232,7 +232,7 @@ class Pair:
 
     @property
     def traced(self) -> bool:
-        """True if the body consists of balls and the distance to the surface has a closed form."""
+        """Return True for a body of balls whose distance to the surface has a closed form."""
         if isinstance(self.surface, Cylinder | ConvexMesh | HeightField):
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
@@ -240,17 +240,17 @@ class Pair:
 
     @property
     def round(self) -> bool:
-        """True for a capsule on a sphere or capsule, which only time stepping supports."""
+        """Return True for a capsule on a sphere or capsule, which only time stepping supports."""
         return isinstance(self.body, Capsule) and isinstance(self.surface, Sphere | Capsule)
 
     @property
     def on_field(self) -> bool:
-        """True if the surface is a height field, which only time stepping supports."""
+        """Return True if the surface is a height field, which only time stepping supports."""
         return isinstance(self.surface, HeightField)
 
     @property
     def varies(self) -> bool:
-        """True if the contact points move on both the body and the surface."""
+        """Return True if the contact points move on both the body and the surface."""
         return _kind(self.body, self.surface) is not None
 
     @property

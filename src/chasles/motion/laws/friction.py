@@ -304,15 +304,15 @@ def coulomb(
 
     Notes
     -----
-    If every contact slides, this is a linear complementarity problem in normal forces with an
+    If every contact slides, the normal forces solve a linear complementarity problem with an
     asymmetric matrix. With more than 12 contacts, it is solved by Lemke's method. If
     redundant contacts share a load, as for a table that turns and slides on four legs, the smallest
     forces are returned.
 
-    If a contact with friction does not slide, the cone program is solved repeatedly with De Saxce's
-    correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998; Acary et al. 2011), each
-    time followed by Newton's method (Alart and Curnier 1991), until f and a satisfy the law to
-    within 1e-10 of the largest |c|.
+    If a contact with friction does not slide, a cone program is solved repeatedly with De Saxce's
+    correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998; Acary et al. 2011). Each
+    solution is refined by Newton's method (Alart and Curnier 1991). The iteration ends when f and a
+    satisfy the law to within 1e-10 of the largest |c|.
 
     Examples
     --------

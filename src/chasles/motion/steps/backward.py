@@ -6,7 +6,7 @@ c is the gradient of a cost with respect to y, its gradient with respect to x is
 
     (dy/dx)' c - (dg/dx)' z,    where    (dg/dv)' z = (dy/dv)' c
 
-This requires one solve with the transposed Jacobian at the solution; iterations are not
+The adjoint requires one solve with the transposed Jacobian at the solution; iterations are not
 differentiated. It is assumed that small changes of x do not alter which contacts act, stick or
 slide. Where this assumption does not hold, the result is a one-sided derivative.
 """

@@ -84,8 +84,8 @@ def moved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the configuration after a displacement `way`, and the joint velocities there.
 
-    The linear velocities of free joints are constant in the world frame. They are expressed in the
-    new body axes.
+    The linear velocities of free joints are constant in the world frame; the returned components
+    are along the new body axes.
     """
     turn, last = way.copy(), v.copy()
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]

@@ -55,7 +55,7 @@ class Table:
 
     @property
     def explicit(self) -> bool:
-        """True if the method is explicit: no stage depends on its own rate."""
+        """Return True if the method is explicit: no stage depends on its own rate."""
         return not self.own
 
     def __call__(self, system: System, h: Any, y: Any) -> Advanced:
@@ -215,8 +215,8 @@ def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     """Take a semi-implicit step, with linear velocities of free joints in the parent's axes.
 
     For a free joint at position x with orientation R, the step is u1 = u + h udot and x1 = x +
-    h u1, where u = R v and udot = R (vdot + w x v). The rotation is integrated separately. This is
-    MuJoCo's Euler method; in MuJoCo, the velocities of a free joint are (u, w).
+    h u1, where u = R v and udot = R (vdot + w x v). The rotation is integrated separately. The
+    method is MuJoCo's Euler method; in MuJoCo, the velocities of a free joint are (u, w).
     """
     mechanism, q, n = local.mechanism, local.position, local.nv
     rates = local.first(y)
@@ -369,7 +369,7 @@ class Integrator(NamedTuple):
 
     @property
     def traced(self) -> bool:
-        """True if steps can be compiled: explicit or semi-implicit, with a fixed step size."""
+        """Return True for explicit and semi-implicit methods with a fixed step size."""
         explicit = isinstance(self.advance, Table) and self.advance.explicit
         return not self.adaptive and (explicit or self.advance is semi_implicit)
 

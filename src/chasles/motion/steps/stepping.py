@@ -608,7 +608,7 @@ class Steps:
 
     @property
     def long(self) -> bool:
-        """True if solving a linear system takes more than `LONG` operations."""
+        """Return True if solving a linear system takes more than `LONG` operations."""
         p = self._problem
         return work(p.H, p.carriers, p.touches, p.order) > LONG
 
