@@ -45,8 +45,8 @@ def listed(
     """Return distinct solutions (n, count, nq) of n problems, their solver states and step counts.
 
     Each search begins at a guess (`rows`) or at one of the configurations `starts` (m, nq). `held`
-    contains the indices in q of coordinates that keep the values of the guess in all searches: those
-    of joints in `fixed`, and of joints that do not move the targets.
+    contains the indices in q of coordinates that keep the values of the guess in all searches. The
+    coordinates belong to joints in `fixed` or to joints that do not move the targets.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
