@@ -96,8 +96,8 @@ def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
     """Return the matrices that map a body point to its velocity, acceleration, jerk and so on.
 
     The matrices are Omega = Mdot M^-1, A_H = Mddot M^-1, J_H, ... (Mitra, sections 2.6, 2.7), where
-    M is the position matrix of the body. They are computed from Omega and its derivatives by the
-    Leibniz rule: Mdot = Omega M, Mddot M^-1 = Omegadot + Omega Omega, and so on.
+    M is the position matrix of the body. The matrices are computed from Omega and its derivatives
+    by the Leibniz rule: Mdot = Omega M, Mddot M^-1 = Omegadot + Omega Omega, and so on.
     """
     found: list[Block] = []
     for k in range(len(Omega)):

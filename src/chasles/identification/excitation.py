@@ -112,9 +112,9 @@ def excite(
 ) -> Excitation:
     """Find a motion from which the robot's parameters can be identified accurately.
 
-    The motion is a Fourier series or a spline that is at rest at both ends. By default it minimizes
-    the condition number of the base parameters' regressor (with columns scaled to unit length)
-    within the limits.
+    The motion is a Fourier series or a spline that is at rest at both ends. By default, the motion
+    minimizes the condition number of the base parameters' regressor (with columns scaled to unit
+    length) within the limits.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def excite(
         Fourier series, which ends at its initial position, or quintic spline.
     goal : {"condition", "information"}
         Minimize the condition number, or maximize the determinant of the base parameters'
-        information matrix, assuming equal torque noise at all joints. The latter prefers large
-        motions.
+        information matrix, assuming equal torque noise at all joints. Maximizing the determinant
+        favors large motions.
     include : sequence of str
         Terms to identify, as in `chasles.identify`.
     velocity, acceleration, effort : float or array_like, (nv,), optional

@@ -207,8 +207,8 @@ def _drawn(units: tuple[str, ...]) -> int:
 def angles(mechanism: Mechanism) -> list[int]:
     """Return the indices in q of angles that can change by 2 pi without changing any pose.
 
-    The result excludes helical and similar joints, and joints in couplings. It also excludes a
-    joint with a mimic joint, unless a full turn of the joint turns the mimic joint by full turns.
+    The result excludes helical and similar joints, and joints in couplings. Joints with mimic
+    joints are also excluded, unless a full turn of the joint turns the mimic joint by full turns.
     """
     if "angles" not in mechanism.kept:
         model = mechanism.model

@@ -62,7 +62,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     mimic : bool, optional
         If True (the default), mimic joints follow their leaders and have no coordinates.
     strict : bool, optional
-        Raise an error for invalid inertias. By default they are accepted, with a note.
+        Raise an error for invalid inertias, which are accepted with a note by default.
 
     Returns
     -------

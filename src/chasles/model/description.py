@@ -342,8 +342,8 @@ class Description:
     rotors
         Tendons, and rotors that add inertia to several joints.
     independent
-        Names of the independent coordinates, as in `robot.independent`. By default, they are chosen
-        automatically.
+        Names of the independent coordinates, as in `robot.independent`; chosen automatically
+        by default.
     closure
         Elimination order for the loop equations in dynamics.
     massless

@@ -1,11 +1,11 @@
 """Dynamics in maximal coordinates, with all body accelerations and joint forces as unknowns.
 
 SciPy factorizes one large sparse system (Featherstone 2008, sections 3.7 and 8.13). Unlike the
-compiled methods, this method computes accelerations and forces without recursion over the tree. It
-supports all closed loops, including loops with redundant equations. For chains and ladder-like
-mechanisms, the cost is linear in the number of bodies. The same code builds the equations from
-floats for one state, or from symbols as a program for many states. With a program, the sparsity
-pattern and the elimination order are determined only once.
+compiled methods, this method computes accelerations and forces without recursion over the tree. The
+method supports all closed loops, including loops with redundant equations. For chains and
+ladder-like mechanisms, the cost is linear in the number of bodies. The same code builds the
+equations from floats for one state, or from symbols as a program for many states. With a program,
+the sparsity pattern and the elimination order are determined only once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -215,8 +215,9 @@ class Alone:
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
         """Function that runs the search.
 
-        Its argument is `self.plain` for a search without an initial guess, or `self.guessed` to try
-        the guess first. It returns 0, or `REFUSED` if a pose is invalid or the guess is not finite.
+        The argument is `self.plain` for a search without an initial guess, or `self.guessed` to try
+        the guess first. The result is 0, or `REFUSED` if a pose is invalid or the guess is not
+        finite.
         """
 
     def _table(self, numbers: Sequence[int]) -> int:

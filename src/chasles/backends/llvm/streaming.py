@@ -72,7 +72,7 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Emit a store of part of a cache line: lanes below ("slt") or from `limit` on ("uge")."""
+        """Store part of a cache line: lanes below `limit` ("slt") or from `limit` on ("uge")."""
         w = self._w
         line, place = self._line(start, before, after)
         mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")

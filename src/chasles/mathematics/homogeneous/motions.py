@@ -695,7 +695,8 @@ def action(H: Acceleration, J: Inertia) -> Action:
 
     Notes
     -----
-    Computing skew(G K) requires 15 multiplications (Balafoutis and Patel 1991, section 5.3).
+    For the 3 x 3 blocks G of H and K of J, computing skew(G K) requires 15 multiplications
+    (Balafoutis and Patel 1991, section 5.3).
 
     Examples
     --------

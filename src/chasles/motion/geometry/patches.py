@@ -89,7 +89,7 @@ def contact_points(
     body, surface : shape
         Shapes of `chasles.contact`.
     friction : float, optional
-        Coulomb's coefficient mu.
+        Coulomb friction coefficient mu.
     torsion : float, optional
         Coefficient (m) of the friction moment about the normal, which models a small contact patch;
         requires friction.

@@ -181,8 +181,8 @@ class _Slipping(_PointLaw):
     _goal: ClassVar[Callable[..., np.ndarray]]
     """Function that returns the value of `_quantity` at which the impact ends.
 
-    Its arguments are the coefficient of restitution e, the normal impulse and the work at the end
-    of compression, and the initial normal velocity."""
+    The arguments of the function are the coefficient of restitution e, the normal impulse and the
+    work at the end of compression, and the initial normal velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)

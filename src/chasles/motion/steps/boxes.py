@@ -228,8 +228,8 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
     ):  # fmt: skip
         early, late = _within(start, way, reach)
         valid = less_equal(early, late)
-        # If a segment misses the rectangle, its points are clipped to the segment. Points farther
-        # away would have large velocities.
+        # If the line of a segment misses the rectangle, the computed points are clipped to the ends
+        # of the segment. Points beyond the ends would have large velocities.
         begin, end = start + minimum(early, 1.0) * way, start + maximum(late, 0.0) * way
         found.append((out(*begin), begin[2], valid))
         leaving.append((out(*end), end[2], valid * less(late, 1.0)))
