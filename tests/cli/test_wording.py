@@ -82,6 +82,7 @@ SPOKEN = {
     "E-MOTION-197": "no command takes tensors",
     "E-MOTION-206": "no command takes model parameters",
     "E-MOTION-209": "no command takes model parameters",
+    "E-MOTION-212": "no command saves a batch",
     "E-PATH-051": "commands give the robot",
     "E-VIEW-031": "commands pass files",
 }
