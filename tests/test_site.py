@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from building import equations
+from fontTools.ttLib import TTFont
 from lxml import html
 
 import chasles
@@ -93,6 +95,40 @@ def test_equations_are_mathml(site: Path) -> None:
     for path, page in pages.items():
         words = " ".join(page.xpath("//article//text()[not(ancestor::pre or ancestor::code)]"))
         assert not re.search(r"\$\$|\\begin{", words), path
+
+
+@pytest.mark.parametrize(
+    ("tex", "mathml"),
+    [
+        (r"\dot q_i", "<msub><mover accent='true'>q˙</mover>i</msub>"),
+        (r"\ddot{r}_i^2", "<msup><msub><mover accent='true'>r¨</mover>i</msub><mn>2</mn></msup>"),
+        (r"\sum_j a", "<munder>∑j</munder>a"),
+        (
+            r"\tfrac12 m",
+            "<mfrac displaystyle='false' scriptlevel='0'><mn>1</mn><mn>2</mn></mfrac>m",
+        ),
+        (r"E_1'", "<msubsup>E<mn>1</mn>′</msubsup>"),
+        (r"2\sin x\cos^2 y", "<mn>2</mn>_sin()_x_<msup>cos<mn>2</mn></msup>_y"),
+        (r"\operatorname{tr}(J)", "tr()(J)"),
+    ],
+)
+def test_equations_look_like_latex(tex: str, mathml: str) -> None:
+    """Indices are beside accented letters, digits are not merged, and functions are separated."""
+    found = re.sub(r">\s+<", "><", equations.converted(tex)).replace('"', "'")
+    found = re.sub("<mspace[^>]*>", "_", found).replace(equations.APPLIED, "()")
+    assert re.sub("</?(math|mi|mo|mrow)( [^>]*)?>| xmlns='[^']*'", "", found) == mathml
+
+
+def test_the_font_of_equations_has_their_characters(site: Path) -> None:
+    font = TTFont(site / "_static/equations.woff")
+    assert "MATH" in font
+    wanted = {"\N{MATHEMATICAL ITALIC SMALL Q}", "\N{MATHEMATICAL ITALIC SMALL TAU}"}
+    for path in site.rglob("*.html"):
+        wanted |= {
+            c for text in parsed(path).xpath("//math//text()") for c in text if c.isprintable()
+        }
+    assert not [c for c in wanted if ord(c) not in font.getBestCmap()]
+    assert (site / "_static/equations.woff").stat().st_size < 150_000
 
 
 def test_tutorials_begin_with_a_picture(site: Path) -> None:
