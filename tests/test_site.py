@@ -113,7 +113,7 @@ def test_equations_are_mathml(site: Path) -> None:
     ],
 )
 def test_equations_look_like_latex(tex: str, mathml: str) -> None:
-    """Indices are beside accented letters, digits are not merged, and functions are separated."""
+    """Indices follow accented letters, digits are not merged, and functions are separated."""
     found = re.sub(r">\s+<", "><", equations.converted(tex)).replace('"', "'")
     found = re.sub("<mspace[^>]*>", "_", found).replace(equations.APPLIED, "()")
     assert re.sub("</?(math|mi|mo|mrow)( [^>]*)?>| xmlns='[^']*'", "", found) == mathml

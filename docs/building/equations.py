@@ -57,7 +57,7 @@ def converted(tex: str) -> str:
     equation = etree.fromstring(written)
     for element in [*equation.iter()]:
         if _name(element) in ("munder", "munderover"):
-            _put_index_beside(element)
+            _put_index_after(element)
         elif _name(element) == "mi" and len(element.text) > 1:
             _separate(element)
     return etree.tostring(equation, encoding="unicode")
@@ -71,7 +71,7 @@ def _made(name: str, like: Any, **attributes: str) -> Any:
     return etree.Element(etree.QName(like.nsmap[None], name), attributes)
 
 
-def _put_index_beside(element: Any) -> None:
+def _put_index_after(element: Any) -> None:
     """Move the index of an accented letter, which docutils places below the letter."""
     letter, index, *above = element
     if not above or _name(above[0]) != "mo" or _name(letter) == "mo":
