@@ -1,5 +1,6 @@
 """The fast entry gives the same results and the same errors as the Python path."""
 
+import dataclasses
 import inspect
 import math
 import pickle
@@ -523,6 +524,26 @@ def test_python_takes_exactly_the_overlaps(count: int, shape: tuple[int, ...]) -
             assert bool(taken) == np.shares_memory(arrays[k], out)
             assert taken or np.array_equal(out, expected)
             taken.clear()
+
+
+@pytest.mark.parametrize(("named", "parts"), [({}, 1), ({"threads": 1}, 200)])
+def test_python_takes_batches_that_take_long(named: dict[str, int], parts: int) -> None:
+    """Python divides such batches into parts, and handles interrupts between the parts."""
+    taken: list[bool] = []
+    arena, x = Arena(RULES), Variable("x", (1,))
+    program = Program.from_outputs("f", [x], [(Variable("y", (1,)), [arena.input("x", 0) * 2.0])])
+    artifact = dataclasses.replace(llvm.compile(program).artifact, work=WORTH_THREADS // 3)
+    entry = llvm.Kernel(artifact).fast_entry(
+        name="f",
+        signature="",
+        doc="",
+        holder=None,
+        fallback=lambda x, **_: taken.append(True),
+    )
+    assert (entry(np.ones((3 * parts, 1)), **named) == 2.0).all()
+    assert not taken
+    entry(np.ones((3 * parts + 1, 1)), **named)
+    assert taken
 
 
 def test_copies_of_a_dtype_are_as_good() -> None:

@@ -330,10 +330,10 @@ def answered() -> str:
     The function returns null with an exception set on failure, or NOT_TAKEN if Python code must
     handle the call.
 
-    %limit: maximum number of states in a batch. Python code handles larger batches if several
-    threads would be faster.
+    %times: maximum number of states in a batch, as a multiple of `most`. Python code handles larger
+    batches, with several threads, or in parts between which Python handles interrupts.
     """
-    w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
+    w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %times)")
     no, ready, other = w.label(), w.label(), w.label()
     guarded = w.compare("ne", word(w, "shown"), word(w, "outputs"))
     w.leave(guarded, other)
@@ -342,7 +342,7 @@ def answered() -> str:
     heap, space = w.variable("ptr", "null"), w.variable("ptr", "null")
     shape = lead, dims, count = batch_shape(w, no)
     batch = w.compare("ne", lead, 0)
-    most = w.called("i64", "@llvm.umax.i64", "i64 %limit", f"i64 {word(w, 'most')}")
+    most = w.times("%times", word(w, "most"))
     refused = w.compare("ugt", w.minus(count, 1), w.minus(most, 1))
     w.leave(w.both(batch, refused), no)
     kinds = ((MOST_INPUTS, "ptr"), (MOST_INPUTS, "i64"), (MOST_OUTPUTS, "ptr"))
@@ -416,7 +416,7 @@ def answered() -> str:
     for place in (heap, space):
         w.do("@released", f"ptr {w.get(place, 'ptr')}")
     w.answer(f"ptr {NOT_TAKEN}")
-    return _released() + "declare i64 @llvm.umax.i64(i64, i64)\n" + w.finished()
+    return _released() + w.finished()
 
 
 def _released() -> str:

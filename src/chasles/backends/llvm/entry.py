@@ -22,6 +22,8 @@ from chasles.backends.llvm.arguments import plain, prepared
 from chasles.backends.llvm.calls import answered, helpers, single, usual
 from chasles.backends.llvm.gather import context, copied, kind_of, number, sequence, word
 from chasles.backends.llvm.routine import Routine
+from chasles.backends.llvm.source import WORTH_THREADS
+from chasles.backends.llvm.threads import PATIENCE
 from chasles.backends.objects import (
     BYTES,
     DESCR,
@@ -36,7 +38,6 @@ from chasles.backends.objects import (
     SINGLE_NUMBER,
     TUPLE,
     TYPE,
-    UNBOUNDED,
     USUAL,
 )
 
@@ -247,7 +248,7 @@ def _general() -> str:
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
-    limit, options = w.variable("i64", "0"), w.variable("i64", "0")
+    times, options = w.variable("i64", "1"), w.variable("i64", "0")
     names, values = w.room(MOST_OPTIONS, "ptr"), w.room(MOST_OPTIONS, "ptr")
     items, wrenches = w.room(MOST_INPUTS, "ptr"), w.room(MOST_WRENCHES, "ptr")
     arrays = w.variable("i64", "%nargs")
@@ -259,7 +260,7 @@ def _general() -> str:
             w.set(options, "i64 1")
             w.set(arrays, f"i64 {w.minus('%nargs', 1)}")
     with w.when(w.opposite(w.is_null("%kwnames"))):
-        _keywords(w, slow, (out, given, limit, options), (names, values))
+        _keywords(w, slow, (out, given, times, options), (names, values))
     way, held, given_items = (w.variable("ptr", "null") for _ in range(3))
     ask = [f"i64 {w.get(options)}", f"ptr {w.get(given, 'ptr')}"]
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
@@ -295,7 +296,7 @@ def _general() -> str:
     with w.each(count) as (k, _):
         w.do(context(w, "increment"), f"ptr {w.entry_of(wrenches, k, 'ptr')}")
     facts = [f"ptr {words}", f"ptr {w.get(given_items, 'ptr')}"]
-    facts += [f"ptr {w.get(out, 'ptr')}", f"i64 {w.get(limit)}"]
+    facts += [f"ptr {w.get(out, 'ptr')}", f"i64 {w.get(times)}"]
     answer = w.called("ptr", "@answered", *facts)
     with w.each(count) as (k, _):
         w.do(context(w, "decrement"), f"ptr {w.entry_of(wrenches, k, 'ptr')}")
@@ -310,7 +311,7 @@ def _keywords(
     w: Routine, slow: str, places: tuple[str, str, str, str], lists: tuple[str, str]
 ) -> None:
     """Emit code that stores the keyword arguments: `out`, `threads`, `f_ext` and options."""
-    out, given, limit, options = places
+    out, given, times, options = places
     none = context(w, "none")
     with w.each(w.field("%kwnames", HEAD, "i64")) as (k, further):
         name = w.entry_of(w.at("%kwnames", TUPLE), k, "ptr")
@@ -324,7 +325,7 @@ def _keywords(
         with w.when(w.same(name, context(w, "threads_name")), go=further):
             one = w.same(value, context(w, "unit"))
             w.leave(w.opposite(w.either(empty, one)), slow)
-            w.set(limit, f"i64 {w.pick(one, str(UNBOUNDED), '0')}")
+            w.set(times, f"i64 {w.pick(one, str(PATIENCE // WORTH_THREADS), '1')}")
         count = w.get(options)
         w.leave(w.compare("eq", count, MOST_OPTIONS), slow)
         for place, item in zip(lists, (name, value), strict=True):

@@ -228,7 +228,7 @@ def _plain_way(kernel: Kernel) -> Way | None:
         "one": kernel.one_address,
         "batch": kernel.batch_address,
         "workspace": kernel.artifact.workspace,
-        "most": WORTH_THREADS // max(kernel.artifact.work, 1),
+        "most": max(WORTH_THREADS // max(kernel.artifact.work, 1), 1),
         "number": kernel.dtype.num,
         "element": int(kernel.dtype == np.float32),
         "bytes": kernel.dtype.itemsize,
