@@ -13,8 +13,11 @@ import pytest
 from support import TARGETS, close, raises, state, tree, ways
 
 import chasles
+from chasles.functions import compiled
 from chasles.model.description import Limits
-from chasles.robots import puma560, random_tree
+from chasles.motion.drivers.compiled import prepared
+from chasles.robots import planar, puma560, random_tree
+from chasles.rollouts import PDControl
 
 ROBOT = puma560()
 
@@ -161,6 +164,24 @@ def test_a_robot_can_be_forgotten() -> None:
     del robot
     gc.collect()
     assert ghost() is None
+
+
+def test_one_robot_keeps_a_bounded_number_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code of the oldest functions is freed, and compiled again when it is needed."""
+    monkeypatch.setattr(compiled, "MOST_KEPT", 4)
+    robot, q, ghosts = planar(1), np.array([0.3]), []
+    for k in range(9):
+        at = (0.1 * k, 0.0, 0.0)
+        J = robot.jacobian(q, frame="tip", at=at)
+        ghosts.append(weakref.ref(robot.function("jacobian", frame="tip", at=at)))
+        np.testing.assert_allclose(np.linalg.norm(J[3:]), 1.0 + 0.1 * k)
+        control = PDControl(1.0 + k, 0.1, [0.0])
+        robot.rollout(q, 0.0 * q, dt=0.01, steps=2, control=control)
+        ghosts.append(weakref.ref(prepared(robot, "semi-implicit", control, False)))
+    gc.collect()
+    assert sum(ghost() is not None for ghost in ghosts) <= 8
+    J = robot.jacobian(q, frame="tip", at=(0.0, 0.0, 0.0))
+    np.testing.assert_allclose(np.linalg.norm(J[3:]), 1.0)
 
 
 def test_results_outlive_the_robot() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import BuiltinFunctionType
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -55,6 +55,11 @@ class Recipe:
         return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
 
 
+MOST_KEPT = 256
+"""Maximum number of entries in each of a robot's caches of compiled functions (`Recent`)."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
@@ -88,7 +93,7 @@ class Compiled:
     ) -> None:
         self.recipe, self.parent = recipe, parent
         self.model = model or build(recipe.source, mimic=recipe.mimic)
-        self._differentials: dict[Differential, Compiled] = {}
+        self._differentials: dict[Differential, Compiled] = Recent()
         self.quick: dict[type, Callable[..., Any]] = {}
         """Faster callables for arrays of other libraries, keyed by the type of the first array."""
         self.residents: dict[str, Any] = {}
@@ -379,10 +384,11 @@ class Compiled:
         Derivatives are cached, and their `parent` is this function.
         """
         with COMPILING:
-            if applied not in self._differentials:
+            found = self._differentials.get(applied)
+            if found is None:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
-                self._differentials[applied] = Compiled(recipe, self.model, self)
-        return self._differentials[applied]
+                self._differentials[applied] = found = Compiled(recipe, self.model, self)
+        return found
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
@@ -525,12 +531,32 @@ def _plain_signature(function: Callable[..., Any]) -> str:
     return str(inspect.Signature(bare))[1:-1]
 
 
+class Recent(dict[_Key, _Value]):
+    """A cache of the latest `MOST_KEPT` entries, so that the code of a robot cannot grow forever.
+
+    For example, each new point `at` of a Jacobian and each new controller of a rollout compiles
+    code. The oldest entry is removed first, and compiled again if it is needed later.
+    """
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        super().__setitem__(key, value)
+        while len(self) > MOST_KEPT:
+            self.pop(next(iter(self), key), None)
+
+    def setdefault(self, key: _Key, value: _Value) -> _Value:
+        """Return the value of a key, which is added if there is none."""
+        found = self.get(key)
+        if found is None:
+            self[key] = found = value
+        return found
+
+
 class Functions:
     """Functions of a model, compiled on demand and cached."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._made: dict[tuple[Any, ...], Compiled] = {}
+        self._made: dict[tuple[Any, ...], Compiled] = Recent()
 
     def __call__(
         self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
@@ -551,11 +577,13 @@ class Functions:
 
     def made(self, key: tuple[Any, ...]) -> Compiled:
         """Return the function for a key (see `key`), compiled on first use."""
-        if key not in self._made:
+        found = self._made.get(key)
+        if found is None:
             with COMPILING:
-                if key not in self._made:
-                    self._made[key] = Compiled(self._recipe(key), self.model)
-        return self._made[key]
+                found = self._made.get(key)
+                if found is None:
+                    self._made[key] = found = Compiled(self._recipe(key), self.model)
+        return found
 
     def _recipe(self, key: tuple[Any, ...]) -> Recipe:
         return Recipe(self.model.source, self.model.mimics, *key)

@@ -13,7 +13,7 @@ from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.callers import Caller, Loaded
-from chasles.functions.compiled import AtTime, Compiled, Functions
+from chasles.functions.compiled import AtTime, Compiled, Functions, Recent
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
@@ -128,7 +128,9 @@ class Mechanism(Named):
         """Evaluation time (s) of shape (...), or None if no time was given."""
         self.kept: dict[Any, Any] = {}
         """Cache of compiled programs and other data."""
-        self.ready: dict[Key, Caller] = {}
+        self.recent: dict[Any, Any] = Recent()
+        """Cache of compiled programs whose number has no bound, such as those of controllers."""
+        self.ready: dict[Key, Caller] = Recent()
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
         """Names of functions whose next call may install a fast entry point in the robot."""
@@ -404,12 +406,12 @@ class Timed(Mechanism):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.traits = (*self.traits, "it depends on time")
-        self._compiled: dict[Key, Compiled] = {}
+        self._compiled: dict[Key, Compiled] = Recent()
 
     def at(self, t: Any) -> Self:
         time, moved = checked_time(t), object.__new__(type(self))
         shared = {"loops": self.loops, "charts": self.charts}
-        moved.__dict__ |= self.__dict__ | shared | {"t": time, "ready": {}, "called": set()}
+        moved.__dict__ |= self.__dict__ | shared | {"t": time, "ready": Recent(), "called": set()}
         return moved
 
     @property

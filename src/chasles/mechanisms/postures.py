@@ -146,11 +146,11 @@ class Prepared:
 def prepared(mechanism: Mechanism, task: Task) -> Prepared:
     """Return the prepared search for a task, from the cache if possible."""
     key = ("inverse kinematics", *task.key[2:])
-    if key not in mechanism.kept:
+    found: Prepared | None = mechanism.recent.get(key)
+    if found is None:
         with COMPILING:
-            if key not in mechanism.kept:
-                mechanism.kept[key] = Prepared(mechanism, task)
-    found: Prepared = mechanism.kept[key]
+            found = mechanism.recent.get(key) or Prepared(mechanism, task)
+            mechanism.recent[key] = found
     return found
 
 

@@ -467,7 +467,7 @@ def prepared(
     count = checked_parameters(parameters, control)
     check_hash("rollout", "dissipation", dissipation)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
-    constant, known = None if pairs is None else dt, robot.mechanism.kept
+    constant, known = None if pairs is None else dt, robot.mechanism.recent
     key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count, free)
     try:
         found: Rollout | None = None if again else known.get(key)

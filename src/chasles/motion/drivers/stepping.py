@@ -570,15 +570,15 @@ def prepared(
     The initial positions `q` determine the independent coordinates of closed loops. If `again` is
     True, the controller is traced even if its step is cached.
     """
-    scene, known = scene_of(robot, plan, chosen(robot, q)), robot.mechanism.kept
+    scene, known = scene_of(robot, plan, chosen(robot, q)), robot.mechanism.recent
     control = control if callable(control) or isinstance(control, Controls) else None
     count = checked_parameters(plan.parameters, control)
     own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped, scene.model.source.closure)
     free = tuple(plan.model_parameters or ())
     key: Any = (TIME_STEPPING, *own, dt, control, count, free)
     try:
-        if not again and key in known:
-            found: Stepped = known[key]
+        found: Stepped | None = None if again else known.get(key)
+        if found is not None:
             return found
     except (TypeError, ValueError):  # the key is not hashable
         key = None
@@ -586,7 +586,7 @@ def prepared(
         made = Stepped(scene.model, scene, dt, control, count, free)
     if _is_later(robot, q):
         made.suited = partial(prepared, robot, plan, dt, control)
-    found = known.setdefault((TIME_STEPPING, made.recipe), made)
+    kept: Stepped = known.setdefault((TIME_STEPPING, made.recipe), made)
     if key is not None and not again:
-        known[key] = found
-    return found
+        known[key] = kept
+    return kept
