@@ -267,6 +267,7 @@ def test_a_link_is_selected_by_a_click(chromium: Any) -> None:
         elbow = robot.forward_kinematics(robot.neutral(), frame=robot.bodies[-1])[:3, 3]
         page.tab.mouse.click(*seen(client.camera, 0.5 * (tip + elbow), 720, 480))
         page.until(lambda: "kg, carried by revolute joint" in viewer.panels[0].message.value)
+        assert "Frame " in viewer.panels[0].message.value
 
 
 def test_keys_play_and_step(chromium: Any, swing: Path) -> None:
@@ -280,6 +281,70 @@ def test_keys_play_and_step(chromium: Any, swing: Path) -> None:
         page.until(lambda: playback.clock == 0.0)
         page.tab.keyboard.press("Space")
         page.until(lambda: playback.playing)
+
+
+def test_keys_play_and_step_after_a_click_on_the_panel(chromium: Any, swing: Path) -> None:
+    """A clicked control does not take the keys, and the arrow keys do not turn the camera."""
+    viewer = show(chasles.robots.puma560(), motion=swing, port=0)
+    playback = viewer.playback
+    assert playback is not None
+    with opened(chromium, viewer) as page:
+        page.settled()
+        (client,) = viewer.server.get_clients().values()
+        place = client.camera.position
+        page.tab.get_by_label("Repeat", exact=True).click()
+        page.until(lambda: not playback.repeat.value)
+        page.tab.keyboard.press("ArrowRight", delay=200)
+        page.until(lambda: playback.clock == pytest.approx(1.0 / RATE))
+        page.tab.wait_for_timeout(300)
+        np.testing.assert_allclose(client.camera.position, place, atol=1e-3)
+        page.tab.keyboard.press("Space")
+        page.until(lambda: playback.playing)
+        assert not playback.repeat.value
+        page.tab.get_by_role("button", name="Pause").click()
+        page.until(lambda: not playback.playing)
+        page.tab.keyboard.press("Space")
+        page.until(lambda: playback.playing)
+        field = page.tab.locator("input[inputmode=decimal]").first
+        field.click()
+        assert field.evaluate("each => each === document.activeElement")
+
+
+def test_a_narrow_page_starts_with_a_closed_panel_and_a_fitted_camera(chromium: Any) -> None:
+    viewer = show(chasles.robots.puma560(), port=0)
+    with opened(chromium, viewer, 390, 800) as page:
+        button = page.tab.get_by_role("button", name="Screenshot")
+        page.until(lambda: page.tab.get_by_text("puma560", exact=True).count() > 0)
+        page.until(lambda: not button.is_visible())
+        (client,) = viewer.server.get_clients().values()
+        wanted = viewer.stage._fitted(390 / 800, 0.0)
+        page.until(lambda: np.allclose(client.camera.position, wanted.position, atol=1e-3))
+        page.tab.get_by_text("puma560", exact=True).first.click()
+        page.until(button.is_visible)
+
+
+def test_a_page_that_is_closed_ends_its_recording(
+    chromium: Any, swing: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    viewer = show(chasles.robots.puma560(), motion=swing, port=0)
+    playback = viewer.playback
+    assert playback is not None
+    with viewer:
+        tab = chromium.new_page(viewport={"width": 720, "height": 480})
+        page = Page(tab)
+        tab.goto(viewer.url)
+        page.until(lambda: tab.evaluate("window.first") is not None)
+        tab.get_by_role("button", name="Save video").click()
+        page.until(lambda: playback.film.disabled)
+        tab.close()
+        end = time.monotonic() + WAIT
+        while playback.film.disabled:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        with playback.filming:
+            pass
+        time.sleep(0.3)
+    assert "Traceback" not in "".join(capfd.readouterr())
 
 
 def test_graphs_and_video_of_a_motion(chromium: Any, swing: Path) -> None:
@@ -297,6 +362,11 @@ def test_graphs_and_video_of_a_motion(chromium: Any, swing: Path) -> None:
         film = Path(download.value.path()).read_bytes()
         assert download.value.suggested_filename == "puma560.mp4"
         assert film[4:8] == b"ftyp"
+        playback.format.value = ".gif"
+        with page.tab.expect_download(timeout=3e3 * WAIT) as download:
+            page.tab.get_by_role("button", name="Save video").click()
+        assert download.value.suggested_filename == "puma560.gif"
+        assert Path(download.value.path()).read_bytes().startswith(b"GIF8")
 
 
 def test_overlays_and_screenshot(chromium: Any) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -21,7 +22,7 @@ import chasles
 from chasles.cli import app
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
-from chasles.model import ShapeData
+from chasles.model import WORLD, ShapeData
 from chasles.view import panel, posture
 
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
@@ -30,7 +31,14 @@ trimesh = pytest.importorskip("trimesh")
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, record, show, video  # noqa: E402
 from chasles.view.graphs import dynamics  # noqa: E402
-from chasles.view.solids import MOST_TRIANGLES, coarser, creased, outward, solids  # noqa: E402
+from chasles.view.solids import (  # noqa: E402
+    MOST_TRIANGLES,
+    STICK,
+    coarser,
+    creased,
+    outward,
+    solids,
+)
 from chasles.view.stage import FIELD_OF_VIEW, fitted, ground  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
@@ -529,9 +537,87 @@ def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
     """Pages start next to their panel, and slow pages use this first camera for recordings, too."""
     camera, stage = viewer.server.initial_camera, viewer.stage
     middle = 0.5 * (stage.corners.min(axis=0) + stage.corners.max(axis=0))
-    assert not np.allclose(camera.look_at, middle)
-    stage.expect_recording((640, 480))
-    np.testing.assert_allclose(camera.look_at, middle, atol=1e-12)
+    before = camera.look_at
+    assert not np.allclose(before, middle)
+    with stage.recording((640, 480), shadows=True):
+        np.testing.assert_allclose(camera.look_at, middle, atol=1e-12)
+        assert stage.sun.cast_shadow
+    np.testing.assert_allclose(camera.look_at, before)
+    assert not stage.sun.cast_shadow
+
+
+def test_a_page_that_returns_to_its_first_camera_is_fitted_again(viewer: Viewer) -> None:
+    """A slow page applies its first camera after the fitted one; a camera the user moved stays."""
+    fitted_again = []
+    stage = viewer.stage
+    stage.fit = fitted_again.append  # type: ignore[method-assign]
+    first = viewer.server.initial_camera.position
+    for place in (first, first + [0.1, 0.0, 0.0], first * (1.0 + 1e-6)):
+        stage._refit(SimpleNamespace(position=place, client="page"))
+    assert fitted_again == ["page", "page"]
+
+
+def test_pictures_do_not_depend_on_images_that_load_later(viewer: Viewer) -> None:
+    """A page decodes an environment map at some later time, which changes the brightness."""
+    messages = viewer.server._websock_server._broadcast_buffer.message_from_id.values()
+    maps = [each for each in messages if type(each).__name__ == "EnvironmentMapMessage"]
+    assert [each.hdri_data for each in maps] == [None]
+    viewer.stage.shadows(True)
+    maps = [each for each in messages if type(each).__name__ == "EnvironmentMapMessage"]
+    assert {each.hdri_data for each in maps} == {None}
+
+
+def test_black_parts_are_not_drawn_black(viewer: Viewer) -> None:
+    colors = np.array([node.color for node, _ in viewer.figures[0].shapes])
+    assert colors.min() > 30
+
+
+@pytest.mark.parametrize("name", ["stewart", "delta"])
+def test_free_joints_are_not_drawn(name: str) -> None:
+    """The free joint of the platform is virtual: no rod leads from the base to the platform."""
+    robot = getattr(chasles.robots, name)()
+    model = robot.model
+    (platform,) = (i for i, body in enumerate(model.bodies) if body.joint.nv == 6)
+    away = np.array(list(model.bodies[platform].joint.placement.r), dtype=float)
+    drawn, _ = solids(model, 1.0)
+    base = np.concatenate([solid.vertices for solid in drawn if solid.body == WORLD])
+    assert np.linalg.norm(base - away, axis=1).min() > 0.3
+    rods = [solid for solid in drawn if solid.body == platform and solid.color == STICK]
+    assert all(np.linalg.norm(rod.vertices, axis=1).max() > 0.1 for rod in rods)
+
+
+def test_a_robot_starts_in_its_home_keyframe() -> None:
+    """The boom of the Stanford arm is above its base, which stands on the floor."""
+    robot = chasles.robots.stanford_arm()
+    close(posture.start(robot), robot.keyframes["home"].q, 0.0)
+    assert robot.within(posture.start(robot))
+    with show(robot, port=0) as viewer:
+        base = np.concatenate([x.vertices for x in viewer.figures[0]._drawn if x.body == WORLD])
+        assert viewer.stage.floor.position[2] == pytest.approx(base[:, 2].min())
+
+
+def test_a_clicked_link_is_described_with_its_frame(viewer: Viewer) -> None:
+    robot, panel = viewer.figures[0].whole, viewer.panels[0]
+    panel._select("link3")
+    q = robot.neutral() + 0.3
+    for at in (viewer.figures[0].q, q):
+        panel.go(at)
+        place = robot.forward_kinematics(at, frame="link3")[:3, 3] + 0.0
+        text = "({:.4g}, {:.4g}, {:.4g}) m".format(*place)
+        assert f"Frame link3: origin at {text}" in panel.message.value
+    assert panel.message.value.startswith("Link link3: ")
+
+
+def test_number_fields_have_four_decimal_places_or_more(viewer: Viewer) -> None:
+    assert {slider.precision for slider in viewer.panels[0].sliders} == {4}
+    fine = panel._slider(viewer.server, "fine", (0.0, 1e-3), 0.0)
+    assert fine.precision == 6
+
+
+def test_a_page_without_a_motion_says_how_to_show_one(viewer: Viewer) -> None:
+    inputs = viewer.server.gui._gui_input_handle_from_uuid.values()
+    (note,) = (each for each in inputs if getattr(each, "label", "") == "Note")
+    assert "robot.show(motion=...)" in note.value
 
 
 def test_the_camera_is_fitted_to_the_whole_motion() -> None:

@@ -60,8 +60,6 @@ def shoot(
         TextColumn("left"),
     )
     pixels = parse_size(size)
-    if shadows is None and kind(path) == "picture":
-        shadows = True  # a single image may take a few seconds
     with show(
         robot, beside=beside, motion=motion, port=0, triangles=triangles, shadows=shadows
     ) as viewer:

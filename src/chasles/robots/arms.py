@@ -14,6 +14,7 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, Description, ShapeData
 from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
+from chasles.model.machine import KeyframeData
 from chasles.robots._solids import MOTOR, SHELL, standing
 
 _UP = Vector.of(0.0, 0.0, 1.0)
@@ -58,7 +59,7 @@ def stanford_arm() -> Description:
     Frames are from Legnani et al. (1996), part II, section 4, and inertial parameters from Paul
     (1981). q[2] includes the constant offset d4 along the boom, so the boom coordinate of Legnani
     et al. is q[2] - d4. The base frame is at the shoulder, frame "dh6" at the wrist, and frame
-    "tool" between the fingertips.
+    "tool" between the fingertips. In keyframe "home", the boom is horizontal.
 
     Examples
     --------
@@ -102,7 +103,12 @@ def _read(name: str) -> Description:
     tips = {tip: Transform(Rotation(), Vector(tuple(p))) for tip, p in data["tips"].items()}
     arm = dh_chain(name, rows, data["convention"], tips=tips, notes=tuple(data["notes"]))
     frames = {frame.link: frame.pose for frame in reversed(arm.frames)}
-    return replace(arm, shapes=tuple(_shape(row, frames) for row in data["shape"]))
+    keys = tuple(
+        KeyframeData(name, tuple(zip(places, zip(places.values()), strict=True)))
+        for name, places in data.get("keyframe", {}).items()
+    )
+    shapes = tuple(_shape(row, frames) for row in data["shape"])
+    return replace(arm, shapes=shapes, keyframes=keys)
 
 
 def _shape(row: dict[str, Any], frames: dict[str, Transform]) -> ShapeData:

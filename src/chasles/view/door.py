@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from chasles.errors import InputError, ModelError
 from chasles.view.incoming import LARGEST, Inputs, objection
-from chasles.view.policy import NOTHING, hashes, policy
+from chasles.view.policy import ADDED, NOTHING, hashes, policy
 
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
@@ -112,8 +112,10 @@ class Door:
         return policy(hashes(served()), host, (*FRAMES, *also))
 
     def inside(self, request: "Request") -> "Request":
-        """Return the request to pass on to viser, with the token removed from its path."""
-        return replace(request, path=f"/{_steps(request)[1]}")
+        """Return the request to pass on to viser, without the token and without compression."""
+        headers = request.headers.copy()
+        headers.pop("Accept-Encoding", "")  # `ADDED` is appended to the response
+        return replace(request, path=f"/{_steps(request)[1]}", headers=headers)
 
 
 def _steps(request: "Request") -> tuple[str, str]:
@@ -202,6 +204,10 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
             def answered(_: "ServerConnection", request: "Request", response: "Response") -> None:
                 served = response.status_code == 200
                 rules = door.policy(request.headers["Host"]) if served else NOTHING
+                if served:
+                    response.body += ADDED
+                    del response.headers["Content-Length"]
+                    response.headers["Content-Length"] = str(len(response.body))
                 response.headers.update(HEADERS | {"Content-Security-Policy": rules})
 
             await super().handshake(asked, answered, None)

@@ -12,6 +12,10 @@ from chasles.view import posture
 from chasles.view.solids import Solid, joined, solids
 
 
+BLACK = 0.15
+"""Brightness (0 to 1) with which black is drawn, so that the shape of black parts is visible."""
+
+
 class Figure:
     """Drawing of one robot in the scene.
 
@@ -98,7 +102,7 @@ class Figure:
                 f"{self.nodes[solid.body].name}/{what} {k}",
                 vertices=np.asarray(solid.vertices, dtype=np.float32),
                 faces=np.asarray(solid.faces, dtype=np.uint32),
-                color=tuple(round(255 * x) for x in color),
+                color=tuple(round(255 * (BLACK + (1.0 - BLACK) * x)) for x in color),
                 opacity=None if opacity >= 1.0 else max(opacity, 0.05),
                 side="front" if solid.closed else "double",
                 cast_shadow=opacity >= 1.0,

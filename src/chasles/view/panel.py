@@ -36,7 +36,23 @@ RATE = 30.0
 PANEL_RATE = 3.0
 """Update rate (1/s) of the sliders during playback. A higher rate slows down rendering."""
 
+DIGITS = 4
+"""Number of decimal places in the number fields next to the sliders (more for a small range)."""
+
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
+FORMATS = (".mp4", ".gif")
+
+
+def _slider(
+    server: Any, label: str, span: tuple[float, float], value: float, disabled: bool = False
+) -> Any:
+    """Add a slider with a number field. `span` contains the ends of the range."""
+    step = (span[1] - span[0]) / RESOLUTION
+    made = server.gui.add_slider(
+        label, min=span[0], max=span[1], step=step, initial_value=value, disabled=disabled
+    )
+    made.precision = max(DIGITS, math.ceil(-math.log10(step)))
+    return made
 
 
 class Panel:
@@ -48,7 +64,8 @@ class Panel:
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
         self.figure, self.lock = figure, lock
         robot = figure.robot
-        self.freedoms, self.selected = freedoms(robot), ""
+        self.freedoms = freedoms(robot)
+        self.selected: str | None = None
         self.boxes: dict[str, Any] = {}
         active = set(robot.independent_positions)
         with server.gui.add_folder(shown(figure.whole.name)):
@@ -61,12 +78,11 @@ class Panel:
             with server.gui.add_folder("Joints"):
                 reset = server.gui.add_button("Start position")
                 self.sliders = [
-                    server.gui.add_slider(
+                    _slider(
+                        server,
                         f"{shown(freedom.name)}, {freedom.unit}",
-                        min=freedom.lower,
-                        max=freedom.upper,
-                        step=(freedom.upper - freedom.lower) / RESOLUTION,
-                        initial_value=freedom.shown(0.0),
+                        (freedom.lower, freedom.upper),
+                        freedom.shown(0.0),
                         disabled=freedom.name not in active,
                     )
                     for freedom in self.freedoms
@@ -115,7 +131,7 @@ class Panel:
     def _select(self, link: str) -> None:
         """Show a description of a clicked link."""
         with self.lock:
-            self.selected = described(self.figure.whole, link)
+            self.selected = link
             self.refresh()
 
     def go(self, q: np.ndarray) -> None:
@@ -142,19 +158,27 @@ class Panel:
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             slider.value = freedom.shown(float(value))
         said = [f"{o.label}: {o.said}" for o in self.overlays if o.wanted and o.said]
-        self.message.value = "\n".join(filter(None, [trouble, self.selected, *said]))
+        link = self.selected
+        about = "" if link is None else described(self.figure.robot, self.figure.q, link)
+        self.message.value = "\n".join(filter(None, [trouble, about, *said]))
         self.message.visible = bool(self.message.value)
 
 
-def described(robot: Robot, link: str) -> str:
-    """Describe a link by name, mass and joint. An empty name stands for the world."""
+def described(robot: Robot, q: np.ndarray, link: str) -> str:
+    """Describe a link by name, mass, joint and the position of its frame in configuration q.
+
+    An empty name stands for the world.
+    """
     if not link:
         return "Fixed to the world"
     model = robot.model
     data = next(each for each in model.source.links if each.name == link)
     above = next((each for each in model.source.joints if each.child == link), None)
     joint = f", carried by {above.kind} joint {shown(above.name)}" if above else ""
-    return f"Link {shown(link)}: {float(data.inertia.m):.4g} kg{joint}"
+    origin = robot.forward_kinematics(q, frame=link)[:3, 3] + 0.0
+    place = "({:.4g}, {:.4g}, {:.4g}) m".format(*origin)
+    mass = f"{float(data.inertia.m):.4g} kg"
+    return f"Link {shown(link)}: {mass}{joint}\nFrame {shown(link)}: origin at {place}"
 
 
 # Playback -------------------------------------------------------------------------------------
@@ -253,8 +277,8 @@ class Playback:
     """Playback of a motion on one or more robots.
 
     Methods hold `lock` while they change the drawings. `clock` is the current time (s). `frames` is
-    the number of frames shown so far. `film` is a button that records a video. `filming` is a lock
-    that prevents concurrent recordings.
+    the number of frames shown so far. `film` is a button that records a video, and `format` a menu
+    with its file suffix. `filming` is a lock that prevents concurrent recordings.
     """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
@@ -268,16 +292,12 @@ class Playback:
                 panel.boxes[ContactForces.label].value = True  # setting the value calls `show`
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
-            self.bar = server.gui.add_slider(
-                "Time, s",
-                min=self.first,
-                max=max(self.last, self.first + 1e-6),
-                step=max((self.last - self.first) / 1000.0, 1e-9),
-                initial_value=self.first,
-            )
+            span = (self.first, max(self.last, self.first + 1e-6))
+            self.bar = _slider(server, "Time, s", span, self.first)
             self.speed = server.gui.add_dropdown("Speed", SPEEDS, initial_value="1")
             self.repeat = server.gui.add_checkbox("Repeat", initial_value=True)
             self.film = server.gui.add_button("Save video")
+            self.format = server.gui.add_dropdown("Format", FORMATS, initial_value=FORMATS[0])
             self.graphs = Graphs(server, panels[0].figure.whole, motion, self.first, self.last)
         for label, key, action in (
             ("Play or pause", "space", lambda _: self.play(not self.playing)),

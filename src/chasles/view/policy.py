@@ -1,4 +1,4 @@
-"""Content security policy of the viewer page."""
+"""Additions to the viewer page, and its content security policy."""
 
 import base64
 import hashlib
@@ -17,6 +17,39 @@ _DIGITS[list(_ALPHABET)] = np.arange(len(_ALPHABET))
 
 _SCRIPT = re.compile(rb"<script([^>]*)>(.*?)</script>", re.DOTALL)
 
+
+STYLE = b"""
+.mantine-Slider-root + .mantine-NumberInput-root { width: 3.9rem !important }
+div:has(> .mantine-Text-root > label):has(+ div .mantine-Checkbox-root) { width: 11em !important }
+"""
+"""Style sheet that widens number fields next to sliders, and the labels of check boxes."""
+
+SCRIPT = b"""
+const page = document.documentElement
+const typed = "textarea, input:not([type=checkbox])"
+addEventListener("pointerup", event => setTimeout(() => {
+  const used = document.activeElement
+  const typing = used?.matches(typed) && !event.target.closest("[role=option]")
+  if (!typing) used?.blur()
+}))
+page.addEventListener("keydown", event => {
+  if (["ArrowLeft", "ArrowRight"].includes(event.key)) event.stopPropagation()
+})
+const handle = "[style*='cursor: pointer'][style*='height: 3.5em']"
+if (matchMedia("(max-width: 36em)").matches) new MutationObserver((_, observer) => {
+  const found = page.querySelector(handle)
+  if (found) { observer.disconnect(); found.click() }
+}).observe(page, { childList: true, subtree: true })
+"""
+"""Script that makes the keys work after a click, and closes the panel at the start on a phone.
+
+Keys go to a control that has been clicked, so the control loses the focus, unless it is a text
+field. The arrow keys step through the motion, so they must not turn the camera as well. Below 36 em
+(576 pixels), viser shows its panel over the scene, at the bottom.
+"""
+
+ADDED = b"<style>" + STYLE + b"</style><script>" + SCRIPT + b"</script>"
+"""HTML code that is appended to viser's page."""
 
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
 """Content security policy of all responses other than the viewer page."""
@@ -46,17 +79,17 @@ def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
 
 @cache
 def hashes(page: Path) -> tuple[str, ...]:
-    """Return the hashes of all scripts in a page, formatted for the content security policy.
+    """Return the hashes of all scripts in a page and in `ADDED`, as text for the policy.
 
     Raises `chasles.ModelError` if the scripts cannot be found in the page.
     """
     import zstandard
 
     try:
-        scripts = list(_scripts(page.read_bytes()))
+        scripts = list(_scripts(page.read_bytes() + ADDED))
     except (OSError, zstandard.ZstdError):
         scripts = []
-    if len(scripts) < 2:
+    if len(scripts) < 3:
         import viser
 
         problem = f"viser {viser.__version__} is not supported"

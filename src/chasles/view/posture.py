@@ -13,6 +13,10 @@ from chasles.model.description import freedom_names
 from chasles.robot import Robot
 
 
+HOME = "home"
+"""Name of the keyframe in which a robot is first shown."""
+
+
 class Freedom(NamedTuple):
     """A degree of freedom with its range and unit. `endless` is True for an unlimited angle."""
 
@@ -55,10 +59,13 @@ def freedoms(robot: Robot) -> list[Freedom]:
 
 
 def start(robot: Robot) -> np.ndarray:
-    """Return the neutral configuration, adjusted to satisfy joint limits and close loops."""
-    v = np.zeros(robot.nv)
-    inside = np.clip(v, *np.array([f[1:3] for f in freedoms(robot)]).reshape(-1, 2).T)
-    return robot.mechanism.near(robot.integrate(robot.neutral(), inside))
+    """Return the configuration in which a robot is first shown.
+
+    This is the keyframe "home" if the robot has one, and otherwise the neutral configuration,
+    adjusted to satisfy joint limits and close loops.
+    """
+    q = robot.keyframes[HOME].q if HOME in robot.keyframes else robot.neutral()
+    return robot.mechanism.near(robot.clip(q))
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:

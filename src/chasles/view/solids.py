@@ -24,6 +24,9 @@ MOST_TRIANGLES = 400_000
 CREASE = math.radians(35.0)
 """Angle (rad) between adjacent triangles above which their common edge is shaded as sharp."""
 
+FREE = 6
+"""Degrees of freedom of a free joint."""
+
 FEW = 100
 
 FINEST = 200
@@ -171,7 +174,10 @@ def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
-    """Yield rods from a body's parent joint to its child joints, and a ball at the parent joint."""
+    """Yield rods from a body's parent joint to its child joints, and a ball at the parent joint.
+
+    Free joints are left out, because they do not connect bodies.
+    """
     from trimesh import creation
 
     name = "" if i == WORLD else model.bodies[i].name
@@ -180,14 +186,18 @@ def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
         if length > 1e-6 * size:
             rod = creation.cylinder(0.008 * size, segment=[np.zeros(3), end], sections=12)
             yield Solid(i, name, np.asarray(rod.vertices), rod.faces, STICK)
-    if i != WORLD:
+    if i != WORLD and model.bodies[i].joint.nv < FREE:
         knob = creation.icosphere(subdivisions=2, radius=0.018 * size)
         yield Solid(i, name, np.asarray(knob.vertices), knob.faces, STICK)
 
 
 def joined(model: Model, i: int) -> list[np.ndarray]:
-    """Return the positions of the child joints, loop joints and frames on body i, in its frame."""
-    ends = [child.joint.placement.r for child in model.bodies if child.parent == i]
+    """Return the positions of the child joints, loop joints and frames on body i, in its frame.
+
+    Free joints are left out, because they do not connect bodies.
+    """
+    children = [body for body in model.bodies if body.parent == i and body.joint.nv < FREE]
+    ends = [child.joint.placement.r for child in children]
     closing = [frame for loop in model.loops for frame in (loop.predecessor, loop.successor)]
     frames = [model.frames[frame.name] for frame in model.source.frames]
     ends += [frame.placement.r for frame in (*closing, *frames) if frame.body == i]

@@ -2,6 +2,8 @@
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,7 +91,11 @@ class Stage:
 
     `bounds` (2, 3) is the bounding box of all robots, including their motion if there is one.
     `height` is the height of the floor along `up` (m). Default: the lowest point of the robots.
-    `recorded` is True while a video is recorded; videos do not show the panel.
+    `shaded` is True if shadows are drawn. `recorded` is the aspect ratio of the video or picture
+    that is being recorded, or None; recordings do not show the panel.
+
+    Only lights illuminate the robots. An environment map would be loaded by the page later, so
+    pictures with and without it would differ.
     """
 
     def __init__(
@@ -101,19 +107,24 @@ class Stage:
         height: float | None = None,
     ) -> None:
         self.server, self.up, self.aside = server, up, aside
-        self.recorded = False
+        self.recorded: float | None = None
         self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
         server.scene.configure_default_lights(enabled=False)
+        server.scene.configure_environment_map(hdri=None)  # a map would arrive late
         middle = 0.5 * (bounds[0] + bounds[1])
         ahead = np.cross(aside, up)
-        self.sun = server.scene.add_light_directional(
-            "/sun",
-            intensity=1.5,
-            position=tuple(middle + 2.0 * self.size * (1.6 * up + 0.8 * ahead - 0.9 * aside)),
+        self.sun, _ = (
+            server.scene.add_light_directional(
+                f"/{name}", intensity=intensity, position=tuple(middle + 2.0 * self.size * toward)
+            )
+            for name, intensity, toward in (
+                ("sun", 2.6, 1.6 * up + 0.8 * ahead - 0.9 * aside),
+                ("fill light", 0.9, 0.3 * up + ahead + 0.6 * aside),
+            )
         )
         self.sky = server.scene.add_light_hemisphere(
-            "/sky", sky_color=(255, 255, 255), ground_color=(170, 172, 180)
+            "/sky", intensity=1.9, sky_color=(255, 255, 255), ground_color=(125, 128, 138)
         )
         self.floor = server.scene.add_grid(
             "/floor",
@@ -134,16 +145,37 @@ class Stage:
         camera = server.initial_camera
         camera.position, camera.look_at = self._fitted(ASPECT, PANEL / WIDTH)
         camera.up, camera.fov = up, FIELD_OF_VIEW
-        server.on_client_connect(self.fit)
+        server.on_client_connect(self._welcome)
 
-    def expect_recording(self, size: tuple[int, int]) -> None:
-        """Set the initial camera of new pages so that a video of the given size shows all robots.
+    @contextmanager
+    def recording(self, size: tuple[int, int], shadows: bool) -> Iterator[None]:
+        """Within this context, new pages show all robots in a picture of the given size.
 
-        `size` is (width, height) in pixels. Moving the camera with `fit` is not sufficient, because
-        a slow page may apply its initial camera afterwards.
+        `size` is (width, height) in pixels.
         """
-        self.recorded, camera = True, self.server.initial_camera
-        camera.position, camera.look_at = self._fitted(size[0] / size[1], 0.0)
+        camera, shaded = self.server.initial_camera, self.shaded
+        before = Camera(camera.position, camera.look_at)
+        self.recorded = size[0] / size[1]
+        camera.position, camera.look_at = self._fitted(self.recorded, 0.0)
+        self.shadows(shadows)
+        try:
+            yield
+        finally:
+            self.recorded = None
+            camera.position, camera.look_at = before
+            self.shadows(shaded)
+
+    def _welcome(self, client: Any) -> None:
+        """Fit the camera of a new page, again if the page returns to its initial camera.
+
+        A page applies its initial camera when it has loaded the scene, which may be after `fit`.
+        """
+        client.camera.on_update(self._refit)
+        self.fit(client)
+
+    def _refit(self, camera: Any) -> None:
+        if np.allclose(camera.position, self.server.initial_camera.position, rtol=1e-4):
+            self.fit(camera.client)
 
     def _fitted(self, aspect: float, covered: float) -> Camera:
         ahead = np.cross(self.aside, self.up)
@@ -156,18 +188,17 @@ class Stage:
             return  # the page has been closed
         camera = client.camera
         width, height = max(camera.image_width, 1), max(camera.image_height, 1)
-        panel = 0.0 if self.recorded else PANEL
-        covered = panel / width if width > 1.6 * panel else 0.0
+        covered = PANEL / width if width > 1.6 * PANEL else 0.0
         with client.atomic():
-            camera.position, camera.look_at = self._fitted(width / height, covered)
+            if self.recorded is None:
+                camera.position, camera.look_at = self._fitted(width / height, covered)
+            else:
+                camera.position, camera.look_at = self._fitted(self.recorded, 0.0)
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
 
     def shadows(self, wanted: bool) -> None:
-        """Switch shadows and reflections (slow without a graphics card) on or off."""
-        self.sun.cast_shadow = wanted
-        self.sky.intensity = 0.5 if wanted else 1.6
-        room = "studio" if wanted else None
-        self.server.scene.configure_environment_map(hdri=room, environment_intensity=0.3)
+        """Switch shadows (slow without a graphics card) on or off."""
+        self.shaded = self.sun.cast_shadow = wanted
 
     def dark(self, wanted: bool) -> None:
         """Select dark or light colors for the page and the floor."""

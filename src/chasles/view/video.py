@@ -133,10 +133,12 @@ def record(
 def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     """Open a viewer's page in a headless browser; yield the viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
-    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # 200 pixels for toolbars
+    flags.append("--window-size=500,400")  # smaller is faster; images may exceed the window
     known = set(viewer.server.get_clients())
-    viewer.stage.expect_recording(size)
-    with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
+    with (
+        viewer.stage.recording(size, shadows=viewer.look.shadows is not False),
+        tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile,
+    ):
         command = [_browser(), *flags, f"--user-data-dir={profile}", viewer.url]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(command, stdout=quiet, stderr=quiet) as browser:

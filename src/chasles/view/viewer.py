@@ -7,7 +7,7 @@ import re
 import socket
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import BytesIO
@@ -41,10 +41,15 @@ FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin a
 """HTML attributes of the iframe that embeds the page in a notebook."""
 
 
+NO_MOTION = """This view has no motion. Give a motion to play and record it, with plots of torques \
+and energy: robot.show(motion=...), or chasles view --motion FILE."""
+"""Note on a page without a motion."""
+
+
 class Look(NamedTuple):
     """Drawing options: maximum number of triangles per robot, and shadows.
 
-    If `shadows` is None, shadows are drawn if the browser is fast enough.
+    If `shadows` is None, shadows are drawn in recordings, and in browsers that are fast enough.
     """
 
     triangles: int = MOST_TRIANGLES
@@ -75,7 +80,7 @@ class Viewer:
             if importlib.util.find_spec(package) is None:
                 problem = f"the viewer needs {package}"
                 raise ModelError("E-VIEW-005", problem, "run pip install 'chasles[view]'")
-        played = None if motion is None else read(motion, robots[0])
+        self.look, played = look, None if motion is None else read(motion, robots[0])
         door = Door(host, checked(allow))
         with _quiet():
             self.server = open_server(door, port)
@@ -87,10 +92,13 @@ class Viewer:
             raise
         atexit.register(self.stop)  # runs before viser's handler, which prints a message
         self.playback = None
-        if played is not None:
+        if played is None:
+            with self.server.gui.add_folder("Motion", expand_by_default=False):
+                self.server.gui.add_text("Note", NO_MOTION, multiline=True, disabled=True)
+        else:
             able = [panel for panel in self.panels if _same_joints(panel.figure.whole, robots[0])]
             self.playback = Playback(self.server, played, able, self._lock)
-            self.playback.film.on_click(self._send_video)
+            self.playback.film.on_click(partial(self._answer, self._send_video))
         self.url = door.url(self.server.get_port())
 
     def _lay_out(
@@ -105,7 +113,7 @@ class Viewer:
             picture = server.gui.add_button("Screenshot")
             shaded = server.gui.add_checkbox("Shadows", initial_value=bool(look.shadows))
             dark = server.gui.add_checkbox("Dark", initial_value=False)
-        picture.on_click(self._send_picture)
+        picture.on_click(partial(self._answer, self._send_picture))
         self.figures: list[Figure] = []
         self.panels: list[Panel] = []
         offset = np.zeros(3)
@@ -140,31 +148,37 @@ class Viewer:
         if event.client is not None:
             self.stage.fit(event.client)
 
-    def _send_picture(self, event: Any) -> None:
+    def _answer(self, send: Callable[[Any], None], event: Any) -> None:
+        """Call `send` with the client that pressed a button, until its page is closed."""
+        client = event.client
+        try:
+            if client is not None:
+                send(client)
+        except (ModelError, RuntimeError):
+            if client.client_id in self.server.get_clients():
+                raise
+
+    def _send_picture(self, client: Any) -> None:
         """Send a screenshot to a client as a download."""
         import imageio.v3 as imageio
 
-        client = event.client
-        if client is None:
-            return
         width, height = _size(client)
         picture = client.get_render(height, width, transport_format="png", timeout=20.0)
         stream = BytesIO()
         imageio.imwrite(stream, picture, extension=".png")
         client.send_file_download(self._file(".png"), stream.getvalue(), save_immediately=True)
 
-    def _send_video(self, event: Any) -> None:
+    def _send_video(self, client: Any) -> None:
         """Play the motion once, and send the video to the client as a download."""
-        client, playback = event.client, self.playback
-        if client is None or playback is None:
-            return
-        size = _size(client)
+        playback, size = self.playback, _size(client)
+        assert playback is not None
         with playback.filming, tempfile.TemporaryDirectory(prefix="chasles-") as folder:
-            file = Path(folder, "motion.mp4")
+            file = Path(folder, f"motion{playback.format.value}")
             with writer(file, file.suffix, RATE, size) as add:
                 for _ in playback.pictures(RATE):
                     add(moving_picture(client, *size))
-            client.send_file_download(self._file(".mp4"), file.read_bytes(), save_immediately=True)
+            film = file.read_bytes()
+            client.send_file_download(self._file(file.suffix), film, save_immediately=True)
 
     def _file(self, suffix: str) -> str:
         """Return a download file name that contains the robot's name."""
@@ -217,8 +231,8 @@ def show(
     robot : Robot
         Robot to show.
     q : array_like, shape (nq,), optional
-        Initial configuration. Default: the neutral configuration, adjusted to satisfy joint limits
-        and close loops.
+        Initial configuration. Default: the keyframe "home" if there is one, otherwise the neutral
+        configuration, adjusted to satisfy joint limits and close loops.
     beside : Robot, optional
         Second robot, shown next to the first.
     motion : path, trajectory or simulation result, optional
@@ -238,8 +252,8 @@ def show(
         simplified, and the viewer's `notes` report this. Fewer triangles help on a machine without
         a graphics card.
     shadows : bool, optional
-        Draw shadows and reflections. By default they are drawn if the browser is fast enough, which
-        requires a graphics card.
+        Draw shadows. By default they are drawn in recordings, and on pages if the browser is fast
+        enough, which requires a graphics card.
 
     Returns
     -------
@@ -294,7 +308,7 @@ def _size(client: Any) -> tuple[int, int]:
 
 def _suit(stage: Stage, shaded: Any, client: Any) -> None:
     """Switch on shadows if the client is fast enough, unless a video is being recorded."""
-    if not stage.recorded and is_quick(client):
+    if stage.recorded is None and is_quick(client):
         shaded.value = True  # calls `Stage.shadows`
 
 

@@ -48,7 +48,7 @@ def view(
     ] = MOST_TRIANGLES,
     shadows: Annotated[
         bool | None,
-        option("Draw shadows and reflections (default: in pictures and fast browsers)."),
+        option("Draw shadows (default: in recordings and fast browsers)."),
     ] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
@@ -68,7 +68,7 @@ def view(
         chasles view puma560 --open
         chasles view robot.urdf --motion simulation
         chasles view robot.urdf --beside robot.xml --motion moves.csv
-        chasles view robot.urdf --motion simulation --record motion.mp4 --shadows
+        chasles view robot.urdf --motion simulation --record motion.mp4
         chasles view robot.urdf --record robot.png
         chasles view robot.urdf --motion simulation --record landed.png --at 0.8
     """
