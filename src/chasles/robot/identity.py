@@ -64,7 +64,7 @@ class Identity(Named):
         return f"<Robot {name}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
 
     def _repr_html_(self) -> str:
-        return as_html(self.model, repr(self), self.tool)
+        return as_html(self.model, repr(self), self.tool, self.notes)
 
     @property
     def bodies(self) -> tuple[str, ...]:
