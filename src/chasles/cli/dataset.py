@@ -26,7 +26,7 @@ from chasles.errors import InputError
 from chasles.formats.motion import MOTION_FILE, Motion
 from chasles.identification.logs import Reader, column_names, files
 from chasles.identification.samples import Log
-from chasles.model.model import suggest
+from chasles.names import suggest
 from chasles.robot import Robot
 from chasles.tasks import THREADS, Told, ahead
 from chasles.version import VERSION

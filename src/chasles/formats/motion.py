@@ -26,8 +26,8 @@ from chasles.formats.files import Line, is_number, lines, short, size
 from chasles.formats.recorded import MOTION_FORMAT, REACHED, READERS, Block
 from chasles.model import Model
 from chasles.model.description import some
-from chasles.model.model import suggest
 from chasles.model.spaces import PositionSpace
+from chasles.names import suggest
 from chasles.writing import whole
 
 CHUNK = 4096

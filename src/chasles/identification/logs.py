@@ -21,7 +21,7 @@ from chasles.formats import motion
 from chasles.functions.tracing import WrenchKey
 from chasles.identification.samples import Log, check, load_columns, other_unit
 from chasles.identification.sources import SUFFIXES, Columns, blocks, table
-from chasles.model.model import suggest
+from chasles.names import one_of, suggest
 from chasles.robot import Robot
 
 DEGREE = np.pi / 180.0
@@ -164,7 +164,7 @@ class Reader:
         for name, unit in self.units.items():
             if unit not in UNITS:
                 problem = f"unknown unit {unit!r}"
-                raise InputError("E-LOG-002", problem, f"use {', '.join(UNITS)}", part="logs")
+                raise InputError("E-LOG-002", problem, one_of(unit, UNITS), part="logs")
             own = dict.fromkeys(self._si[each] for each in names.get(name, [name]))
             if UNITS[unit][0] not in own:
                 problem = f"{name} is measured in {' or '.join(own)}, not in {unit!r}"

@@ -22,6 +22,7 @@ from chasles.model.description import (
 from chasles.model.given import a_name
 from chasles.model.joints import Joint
 from chasles.model.limits import narrowed
+from chasles.names import one_of, suggest
 
 WORLD = -1
 """Index of the world, which is the parent of root bodies."""
@@ -597,8 +598,7 @@ class Model:
         if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
             problem = f"{joint!r} is not a joint with coordinates"
-            remedy = f"use one of {', '.join(map(repr, names))}"
-            raise ModelError("E-MODEL-037", problem, remedy, part=part)
+            raise ModelError("E-MODEL-037", problem, one_of(joint, names), part=part)
         body = self.bodies[i]
         if body.drive is not None:
             problem = f"joint {joint!r} has no coordinates, because its motion is prescribed"
@@ -896,21 +896,3 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
         found[i] = slice(start, start + size)
         start += size
     return found
-
-
-def suggest(name: str, known: Mapping[str, object]) -> str:
-    """Suggest similar names for a misspelled name, or list the known names."""
-    if not known:
-        return "there are none"
-    return similar(name, known) or f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (
-        len(known) > 12
-    )
-
-
-def similar(name: str, known: Iterable[str]) -> str:
-    """Suggest names similar to a misspelled name, ignoring case; return "" if there are none."""
-    import difflib
-
-    plain = {each.lower(): each for each in known}
-    close = [plain[each] for each in difflib.get_close_matches(name.lower(), plain, n=3)]
-    return f"did you mean {', '.join(map(repr, close))}?" if close else ""

@@ -19,6 +19,7 @@ from chasles.errors import InputError, ModelError, said
 from chasles.formats.motion import read
 from chasles.functions.doors import check_robot
 from chasles.model.description import as_bounded
+from chasles.names import one_of
 from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 
@@ -136,9 +137,7 @@ def compare(
     check_tolerance("compare", tolerance)
     if library not in LIBRARIES:
         problem = f"unknown library {library!r}"
-        raise InputError(
-            "E-PEER-002", problem, f"use one of {', '.join(LIBRARIES)}", part="compare"
-        )
+        raise InputError("E-PEER-002", problem, one_of(library, LIBRARIES), part="compare")
     chosen = LIBRARIES[library]
     with tempfile.TemporaryDirectory() as folder:
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)

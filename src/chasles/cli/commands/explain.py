@@ -9,7 +9,7 @@ from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.cli.command import Answer, said
 from chasles.cli.options import Asked, Frame, among, has_frame, method_option, option
 from chasles.errors import InputError
-from chasles.functions.names import suggested
+from chasles.names import suggested
 
 
 def explain(

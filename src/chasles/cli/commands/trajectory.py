@@ -17,6 +17,7 @@ from chasles.cli.wording import beyond_limits, outside_limits
 from chasles.errors import InputError
 from chasles.formats.motion import read
 from chasles.formats.recorded import READERS
+from chasles.names import one_of
 from chasles.plots import move as draw
 from chasles.plots.paper import efforts, sheet
 from chasles.robot import Robot
@@ -131,8 +132,8 @@ def trajectory(
     if plot is not None:
         command.check_new_picture(plot, overwrite=overwrite)
     if kind not in KINDS:
-        problem, remedy = f"unknown kind {kind!r}", f"use one of {', '.join(KINDS)}"
-        raise InputError("E-CLI-250", problem, remedy, part="--kind")
+        problem = f"unknown kind {kind!r}"
+        raise InputError("E-CLI-250", problem, one_of(kind, KINDS), part="--kind")
     robot = asked.robot()
     limits = {
         name: gains(f"--{name}", text)
