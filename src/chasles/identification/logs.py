@@ -197,7 +197,10 @@ class Reader:
 
     def _guarded(self, file: str) -> Iterator[Log]:
         """Yield the logs of a file; with skip_bad, skip and count a file that cannot be read."""
-        wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
+        wanted = {
+            quantity: [self.columns.get(name, name) for name in some]
+            for quantity, some in self._names().items()
+        }
         try:
             yield from self._blocks(file, blocks(file, wanted, self.threaded))
         except ModelError as error:
@@ -376,9 +379,17 @@ def partitions(data: Any) -> list[Any]:
     return [data]
 
 
+def is_simulation(path: str | os.PathLike[str]) -> bool:
+    """Return True if the path is a folder that `chasles simulate` wrote."""
+    return os.path.isfile(os.path.join(path, motion.MOTION_FILE))
+
+
 def files(path: str | os.PathLike[str]) -> list[str]:
-    """Return the log files at a path: the file itself, or all files in a folder, sorted."""
-    place = Path(path)
+    """Return the log files at a path: the file itself, or all files in a folder, sorted.
+
+    The log in a simulation folder is its motion file.
+    """
+    place = Path(motion.motion_file(path) if is_simulation(path) else path)
     if not os.path.exists(path):
         raise ModelError(
             "E-LOG-019", "there is no such file or folder", "check the path", file=path
