@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -191,3 +191,20 @@ def test_groups_keep_values_and_single_notes() -> None:
     assert grouped(notes) == (f"a.urdf: {together}", notes[1], notes[3])
     many = [f"link 'a{k}': it has no mass" for k in range(20)]
     assert grouped(many)[0].endswith(", link 'a11', and 8 more")
+
+
+@pytest.mark.parametrize(
+    ("call", "start"),
+    [
+        (lambda robot: robot.verify(states=1), "<Verification of 'puma560': "),
+        (lambda robot: robot.explain("mass_matrix"), "<Explanation of mass_matrix of 'puma560': "),
+        (lambda robot: robot.explain("mass_matrix").program, "<Program 'mass_matrix_"),
+        (lambda robot: robot.model, "<Model 'puma560': 6 bodies, nq 6, nv 6>"),
+        (chasles.online_estimator, "<OnlineEstimator of 'puma560': least-squares, "),
+    ],
+)
+def test_objects_of_a_robot_print_on_one_line(call: Any, start: str) -> None:
+    text = repr(call(chasles.robots.puma560()))
+    assert text.startswith(start)
+    assert len(text) < 200
+    assert "\n" not in text

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from chasles.errors import ArgumentError, ModelError
+from chasles.errors import ArgumentError, ModelError, shown
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
@@ -207,6 +207,12 @@ class Model:
     """Function that returns derivatives of passive generalized forces with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Function that a recursion over the bodies calls before it processes each body."""
+
+    def __repr__(self) -> str:
+        parts = {"loops": self.loops, "couplings": self.couplings, "rotors": self.rotors}
+        more = "".join(f", {name} {len(some)}" for name, some in parts.items() if some)
+        sizes = f"{len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}{more}"
+        return f"<Model {shown(repr(self.name))}: {sizes}>"
 
     @cached_property
     def mimics(self) -> bool:

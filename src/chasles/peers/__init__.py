@@ -15,7 +15,7 @@ from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.entry_points import Sourced
-from chasles.errors import InputError, ModelError, said
+from chasles.errors import InputError, ModelError, said, shown
 from chasles.formats.motion import read
 from chasles.functions.doors import check_robot
 from chasles.model.description import as_bounded
@@ -81,6 +81,11 @@ class Agreement:
     first: str = ""
     cause: str = ""
     uncompared: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        robots = f"{shown(repr(self.robot))} and {self.library}"
+        found = f"first difference: {shown(self.first)}" if self.first else "no difference"
+        return f"<Agreement of {robots}: {len(self.terms)} terms, {found}>"
 
     @property
     def ok(self) -> bool:
