@@ -96,7 +96,7 @@ def test_a_target_without_a_frame_is_one_for_the_tool() -> None:
 def test_a_lone_integer_for_random_is_refused() -> None:
     robot = chasles.robots.planar(2)
     for shape in ((3, 2), [5], np.array([5])):
-        with raises("E-ROBOT-063", "or random\\(size="):
+        with raises("E-ROBOT-063", "or random(size="):
             chasles.robots.planar(2).random(shape)  # type: ignore[arg-type]
     with raises("E-ROBOT-063", "random(size=5)"):
         robot.random(5)

@@ -64,6 +64,7 @@ def _facts(robot: Robot) -> dict[str, Any]:
             for x in source.couplings
         ],
         "frames": robot.frames,
+        "tool": robot.tool,
         "notes": robot.notes,
     }
 
@@ -127,6 +128,7 @@ def _show(robot: Robot, console: Console) -> None:
         parts = (*coupling.freedoms, *coupling.rates, *coupling.frames)
         between = escape(", ".join(parts))
         console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: between {between}")
+    console.print(f"[bold]default frame[/] (tool): {escape(robot.tool)}")
     extra = [name for name in robot.frames if name not in set(robot.bodies)]
     if extra:
         console.print(f"[bold]other frames[/]: {escape(', '.join(extra))}")
