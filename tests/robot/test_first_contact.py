@@ -201,7 +201,6 @@ def test_groups_keep_values_and_single_notes() -> None:
     [
         (lambda robot: robot.verify(states=1), "<Verification of 'puma560': "),
         (lambda robot: robot.explain("mass_matrix"), "<Explanation of mass_matrix of 'puma560': "),
-        (lambda robot: robot.explain("mass_matrix").program, "<Program 'mass_matrix_"),
         (lambda robot: robot.model, "<Model 'puma560': 6 bodies, nq 6, nv 6>"),
         (chasles.online_estimator, "<OnlineEstimator of 'puma560': least-squares, "),
     ],

@@ -151,10 +151,6 @@ class Program(Interface):
     batched: bool = field(default=False, compare=False, repr=False)
     """True to run a single state as a batch of one, which is slower but halves the compile time."""
 
-    def __repr__(self) -> str:
-        given, made = (", ".join(v.name for v in some) for some in (self.inputs, self.outputs))
-        return f"<Program {self.name!r}: {given} -> {made}; {self.count}>"
-
     def limb(self, array: int, index: int) -> int:
         """Return the index of the limb to which an array entry belongs, or -1 if there is none.
 
