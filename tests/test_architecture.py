@@ -38,7 +38,7 @@ from chasles.robots import ROBOTS
 ROOT = Path(chasles.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 
-ONLY = {"expr": ("errors",), "backends": ("expr", "errors", "writing")}
+ONLY = {"expr": ("errors", "names"), "backends": ("expr", "errors", "names", "writing")}
 """Units that may import fewer units than all those below them."""
 
 LOADERS = (

@@ -145,6 +145,8 @@ def _text(node: ast.expr, known: Mapping[str, ast.expr]) -> str:
         fixed = {k: v for k, v in known.items() if isinstance(v, ast.Constant)}
         parts = (p.value if isinstance(p, ast.FormattedValue) else p for p in node.values)
         return "".join(_text(part, fixed) for part in parts)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "one_of":
+        return "did you mean {names}? / use one of {names}"
     return f"{{{_name(node)}}}"
 
 

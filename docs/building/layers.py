@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "errors", "entry_points", "expr", "tasks", "writing"),
+    ("version", "errors", "entry_points", "expr", "names", "tasks", "writing"),
     ("mathematics", "model"),
     ("algorithms", "backends", "formats"),
     ("functions",),
@@ -28,6 +28,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 BESIDE = {
     ("expr", "errors"),
+    ("expr", "names"),
+    ("names", "errors"),
     ("tasks", "errors"),
     ("tasks", "version"),
     ("writing", "errors"),

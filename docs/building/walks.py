@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from building.layers import RANK, ROOT, unit
 
-BESIDE = ("", "expr", "mathematics", "version", "errors", "entry_points")
+BESIDE = ("", "expr", "mathematics", "version", "errors", "entry_points", "names")
 """Units that are not counted: the algebra, and units that every layer may use."""
 
 

@@ -150,10 +150,22 @@ FOREIGN = {
 """Lower-case names of functions in other libraries, and the corresponding names in chasles."""
 
 
+SUGGESTING = (
+    *("checks", "contact", "control", "conventions", "distances", "homogeneous", "learning"),
+    *("plots", "robots", "targets", "trajectory", "view"),
+)
+"""Submodules whose functions suggest similar names for unknown keyword arguments."""
+
+
 class _Package(ModuleType):
-    """Module whose functions are not overwritten when subpackages of the same name are imported."""
+    """Module whose functions are not overwritten when subpackages of the same name are imported.
+
+    Functions of the public subpackages suggest similar names for unknown keyword arguments.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in SUGGESTING and isinstance(value, ModuleType):
+            import_module("chasles.names").suggest_keywords(value)
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:
             super().__setattr__(name, value)
 
@@ -163,14 +175,16 @@ sys.modules[__name__].__class__ = _Package
 
 def __getattr__(name: str) -> Any:
     """Import a public name or a submodule when it is first accessed."""
+    names = import_module("chasles.names")
     if PUBLIC.get(name, __name__) != __name__:
-        value = getattr(import_module(PUBLIC[name]), name)
+        value = names.suggesting(getattr(import_module(PUBLIC[name]), name))
     elif not name.startswith("_") and name in _modules():
         value = import_module(f"{__name__}.{name}")
     else:
         ours = FOREIGN.get(name.lower(), "")
-        hint = f"; it is called {ours!r} here" if ours else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+        hint = f"it is called {ours!r} here" if ours else names.similar(name, PUBLIC)
+        problem = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(f"{problem}; {hint}" if hint else problem)
     globals()[name] = value
     return value
 

@@ -26,7 +26,6 @@ from chasles.functions.doors import (
     derivative_names,
     wrench_arguments,
 )
-from chasles.functions.names import suggested
 from chasles.functions.programs import Derivative, checked_options, program, spaces
 from chasles.functions.rates import LEAST
 from chasles.functions.targets import Pose
@@ -36,6 +35,7 @@ from chasles.model.spaces import PositionSpace
 from chasles.motion.exported import OPTIONS as STEP_OPTIONS
 from chasles.motion.exported import TIME_STEP, exported_step
 from chasles.motion.rates import ResolvedRate
+from chasles.names import suggested
 from chasles.robot import Robot
 from chasles.version import VERSION
 from chasles.writing import store_all

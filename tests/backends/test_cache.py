@@ -801,3 +801,5 @@ def test_vectors_are_printed_whole() -> None:
     for value in (Vector.of(x, 1e-300, -0.0), planar(40).model.source):
         assert "..." not in repr(value)
     assert repr(float(x)) in repr(Vector.of(x, 0.0, 0.0))
+    driven = (planar(2).drive({"joint1": lambda t, k=k: k * t}).model.source for k in (0.1, 0.2))
+    assert len(set(map(repr, driven))) == 2, "descriptions contain programs"

@@ -353,7 +353,7 @@ def test_tables_fold_for_terminals_only(here: Path) -> None:
     assert name not in shell("info", "long.toml", env={"COLUMNS": "60"})[1]
 
 
-def test_notes_without_end_are_cut(here: Path) -> None:
+def test_notes_of_one_kind_are_one_line(here: Path) -> None:
     """Every link of this robot has an invalid inertia."""
     inertia = '<inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/>'
     links = "".join(
@@ -362,9 +362,25 @@ def test_notes_without_end_are_cut(here: Path) -> None:
         for k in range(1, 61)
     )
     (here / "many.urdf").write_text(f'<robot name="many"><link name="0"/>{links}</robot>')
-    last = invoke("info", "many.urdf").stdout.splitlines()[-1]
-    count = len(json.loads(invoke("info", "many.urdf", "--json").stdout)["notes"])
-    assert last == f"and {count - 50} more (--json lists all)"
+    text = " ".join(invoke("info", "many.urdf").stdout.split())
+    assert "principal moments violate the triangle inequality: link '1' (line 1, 1 + 1 < 9)" in text
+    assert "and 48 more" in text
+    assert text.count("triangle inequality") == 1
+    assert len(json.loads(invoke("info", "many.urdf", "--json").stdout)["notes"]) >= 60
+
+
+@forked
+def test_notes_wrap_without_losing_the_file(here: Path) -> None:
+    """A path longer than the terminal is wrapped, and the line number is kept."""
+    folder = here / ("x" * 100)
+    folder.mkdir()
+    turn = '<origin rpy="1.5708 0 0"/>'
+    joint = f'<joint name="j" type="fixed"><parent link="a"/><child link="b"/>{turn}</joint>'
+    (folder / "a.urdf").write_text(
+        f'<robot name="a"><link name="a"/>\n<link name="b"/>\n{joint}</robot>'
+    )
+    text = shell("info", f"{folder}/a.urdf", env={"COLUMNS": "60"})[1]
+    assert f"{folder}/a.urdf:3:joint'j':" in "".join(text.split())
 
 
 @forked

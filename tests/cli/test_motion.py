@@ -142,7 +142,7 @@ def test_table_has_what_the_robot_computes(
         expected += [robot.frame_acceleration(q, qd, qdd, frame=frame, at="world")]
     reactions = robot.joint_reactions(q, qd, qdd)
     expected += [robot.inverse_dynamics(q, qd, qdd), reactions.reshape(len(t), -1)]
-    expected += [robot.kinetic_energy(q, qd), robot.potential_energy(q)]
+    expected += [robot.kinetic_energy(q, qd), robot.potential_energy(q), q, qd, qdd]
     assert np.array_equal(np.column_stack(list(found.values())), np.column_stack(expected))
     assert list(found)[:2] == ["tool.M11", "tool.M12"]
     assert list(found)[48:55] == [*(f"joint{k}.tau" for k in range(1, 7)), "joint1.mx"]
@@ -156,7 +156,7 @@ def test_default_frame_is_the_last(
     assert list(table(tmp_path / "out.csv"))[1] == f"{robot.frames[-1]}.M11"
 
 
-@pytest.mark.parametrize("kind", ["constant.txt", "each.txt", "each.csv"])
+@pytest.mark.parametrize("kind", ["constant.txt", "each.txt", "each.csv", "each.npz"])
 def test_forces_act_on_their_frame(
     puma: tuple[chasles.Robot, Path, tuple[np.ndarray, ...]], tmp_path: Path, kind: str
 ) -> None:
@@ -164,9 +164,10 @@ def test_forces_act_on_their_frame(
     robot, file, (t, q, qd, qdd) = puma
     w = np.random.default_rng(1).normal(size=(1 if "constant" in kind else len(t), 6))
     path = tmp_path / kind
-    if kind.endswith(".csv"):
+    if kind.endswith((".csv", ".npz")):
         names, order = ("cx", "cy", "cz", "fz", "fy", "fx"), [3, 4, 5, 2, 1, 0]
-        write_csv(path, dict(zip(names, w[:, order].T, strict=True)))
+        columns = dict(zip(names, w[:, order].T, strict=True))
+        write_csv(path, columns) if kind.endswith(".csv") else np.savez(path, **columns)
     else:
         path.write_text("# force, couple\n" + "\n".join(" ".join(map(repr, r)) for r in w.tolist()))
     out = tmp_path / "out.csv"

@@ -99,6 +99,25 @@ def test_a_path_is_followed_and_read_by_the_command_for_motions(tmp_path: Path) 
     run("reach", "puma560", "--poses", poses, "-o", table, "--overwrite")
 
 
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+def test_tables_of_poses_are_read_from_binary_files(tmp_path: Path, suffix: str) -> None:
+    """The poses are those of the .csv file; a file of another type is refused without its bytes."""
+    poses, _ = path(tmp_path)
+    names, *rows = [line.split(",") for line in poses.read_text().splitlines()]
+    columns = dict(zip(names, np.array(rows, dtype=float).T, strict=True))
+    other = tmp_path / f"poses{suffix}"
+    if suffix == ".npz":
+        np.savez(other, **columns)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(arrow.table(columns), other)
+    found, wanted = (answer("--poses", file, "--guess", text(Q)) for file in (other, poses))
+    np.testing.assert_array_equal(found["q"], wanted["q"])
+    other.write_bytes(b"\x00\x01PAR1")
+    said = run("reach", "puma560", "--poses", other, status=2)
+    assert "\\x01" not in said
+
+
 def test_a_posture_that_misses_its_pose_is_no_motion(tmp_path: Path) -> None:
     poses, _ = path(tmp_path, far=True)
     table = tmp_path / "postures.csv"
@@ -160,9 +179,7 @@ def test_bad_requests(
 
 
 @pytest.mark.parametrize("words", [("trajectory", "puma560", "--to", "0,0,0,0,0,0.1"), ("excite",)])
-def test_motion_files_are_csv(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_motion_files_have_known_types(words: tuple[str, ...], tmp_path: Path) -> None:
     """Other file types are refused before a motion is computed."""
-    said = run(
-        *words, *["puma560"][len(words) > 1 :], "-o", tmp_path / "a.parquet", "--json", status=2
-    )
+    said = run(*words, *["puma560"][len(words) > 1 :], "-o", tmp_path / "a.txt", "--json", status=2)
     assert code(said) == "E-CLI-028"

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import chasles
 from chasles.cli import app
 from chasles.cli.commands.trajectory import KINDS
+from chasles.formats import motion
 
 FROM, TO = np.array([0.3, 0.5, -1.0, 0.2, 0.9, -0.4]), np.array([0.5, 0.3, -0.8, 0.2, 1.0, -0.1])
 SMOOTH = {
@@ -31,6 +32,26 @@ def run(*words: str, status: int = 0, robot: str = "puma560") -> str:
     result = CliRunner().invoke(app, ["trajectory", robot, *words, "-o", "move.csv"])
     assert result.exit_code == status, result.output
     return str(result.output)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".parquet"])
+def test_binary_motions_are_read_by_other_commands(suffix: str) -> None:
+    """The written motion has the same states, and inverse dynamics gives the same torques."""
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    words = ["--to", "joint1=0.5", "--duration", "0.5"]
+    run(*words)
+    arguments = ["trajectory", "puma560", *words, "-o", f"move{suffix}"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    robot = chasles.robots.puma560()
+    moves = [next(motion.read(f"move{x}", robot.model)) for x in (".csv", suffix)]
+    for name in ("t", "q", "qd", "qdd"):
+        np.testing.assert_array_equal(*(getattr(move, name) for move in moves))
+    for file, table in ((f"move{suffix}", "states.csv"), ("states.csv", "again.csv")):
+        result = CliRunner().invoke(app, ["motion", "puma560", file, "-o", table])
+        assert result.exit_code == 0, result.output
+    assert Path("states.csv").read_bytes() == Path("again.csv").read_bytes()
 
 
 def flag(name: str, numbers: np.ndarray) -> str:

@@ -1,5 +1,6 @@
 """Messages in the shell name options, not Python; simulated logs can be identified."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -388,3 +389,24 @@ def test_a_second_demo_keeps_the_first(here: Path) -> None:
     Path("demo.png").write_bytes(b"mine")
     assert "demo-2.png" in run("demo")
     assert Path("demo.png").read_bytes() == b"mine"
+
+
+def test_commands_name_the_default_frame() -> None:
+    """The frame that a command uses is printed and in the data, if a function depends on it."""
+    for line in (
+        "info puma560",
+        "explain puma560 jacobian",
+        "cost puma560 -f jacobian",
+        "export puma560 -f jacobian -o exported --overwrite",
+        "reach puma560 --pose 0.4,0.2,0.3",
+    ):
+        words = line.split()
+        assert re.search(r"[Ff]rame.*\btool\b", run(line)), line
+        found = json.loads(run(f"{line} --json"))
+        assert found["tool" if words[0] == "info" else "frame"] == "tool"
+    assert "frame" not in run("explain puma560 mass_matrix").split("\n")[1]
+
+
+def test_help_shows_examples_and_both_forms_of_a_flag() -> None:
+    assert re.search(r"Examples: *\n +chasles demo *\n +chasles info", run("--help"))
+    assert "--no-gpu" in run("bench --help")

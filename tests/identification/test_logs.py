@@ -52,6 +52,8 @@ def write(path: Path, log: dict[str, Any]) -> Path:
     made = pyarrow.table(log)
     if path.suffix == ".parquet":
         parquet.write_table(made, path)
+    elif path.suffix == ".npz":
+        np.savez(path, **log)
     elif path.suffix == ".arrow":
         with pyarrow.ipc.new_file(path, made.schema) as writer:
             writer.write_table(made)
@@ -95,7 +97,7 @@ def direct(log: dict[str, np.ndarray], **options: Any) -> Any:
     return chasles.identify(ROBOT, **arrays, **options)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow", ".npz"])
 def test_files_give_what_arrays_give(suffix: str, tmp_path: Path) -> None:
     """Gram matrices of the compiled program agree with triangular factors of the regressor."""
     logs = [table(ROBOT, seed) for seed in (0, 5)]
@@ -111,6 +113,25 @@ def test_files_give_what_arrays_give(suffix: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found.noise, expected.noise, rtol=1e-6)
     np.testing.assert_allclose(found.deviations, expected.deviations, rtol=1e-6)
     np.testing.assert_allclose(found.vector, expected.vector, rtol=1e-4, atol=1e-6)
+
+
+def test_a_simulation_folder_is_a_log(tmp_path: Path) -> None:
+    """The arrays of motion.npz are quantities; other files in the folder are not read."""
+    log, names = table(ROBOT), column_names(ROBOT)
+    grouped = {x: np.column_stack([log[name] for name in some]) for x, some in names.items()}
+    np.savez(tmp_path / "motion.npz", t=log["t"], format="chasles-motion-1", **grouped)
+    (tmp_path / "log.csv").write_text("t\n0\n")
+    found = chasles.identify(ROBOT, tmp_path)
+    np.testing.assert_array_equal(found.base, chasles.identify(ROBOT, log).base)
+
+
+def test_damaged_archives_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.npz").write_bytes(b"\x00\x01")
+    with raises("E-LOG-028"):
+        chasles.identify(ROBOT, tmp_path / "log.npz")
+    np.savez(tmp_path / "log.npz", t=np.zeros(3), **{"joint1.q": np.zeros(4)})
+    with raises("E-LOG-029"):
+        chasles.identify(ROBOT, tmp_path / "log.npz")
 
 
 def test_messages_name_the_column() -> None:
@@ -571,7 +592,9 @@ def test_row_groups_column_by_column_and_side_by_side(
     mask = {name: np.isnan(x) for name, x in values.items()}
     table = {name: pyarrow.array(x, mask=mask[name]) for name, x in values.items()}
     parquet.write_table(pyarrow.table(table), tmp_path / "log.parquet", row_group_size=350)
-    parts = list(sources.blocks(str(tmp_path / "log.parquet"), ["a.q", "b.q", "missing"], threaded))
+    parts = list(
+        sources.blocks(str(tmp_path / "log.parquet"), {"q": ["a.q", "b.q", "missing"]}, threaded)
+    )
     assert all(len(part["a.q"]) <= 100 for part in parts)
     for name in ("a.q", "b.q"):
         found = np.concatenate([part[name] for part in parts])

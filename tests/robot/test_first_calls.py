@@ -11,9 +11,9 @@ import pytest
 import chasles
 from chasles.cli.options import located
 from chasles.formats.registry import BUILT_IN, Found
-from chasles.functions.names import FOREIGN
 from chasles.model import JointData
 from chasles.model.description import LoopData
+from chasles.names import FOREIGN
 from chasles.robot import Robot
 from chasles.targets import Position
 

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, FrameData, JointData, LinkData
+from chasles.model.notes import grouped
 from chasles.motion.options import Integrators
 from chasles.robots._solids import rod
 
@@ -94,6 +95,9 @@ def test_a_target_without_a_frame_is_one_for_the_tool() -> None:
 
 def test_a_lone_integer_for_random_is_refused() -> None:
     robot = chasles.robots.planar(2)
+    for shape in ((3, 2), [5], np.array([5])):
+        with raises("E-ROBOT-063", "or random(size="):
+            chasles.robots.planar(2).random(shape)  # type: ignore[arg-type]
     with raises("E-ROBOT-063", "random(size=5)"):
         robot.random(5)
     with raises("E-ROBOT-064"):
@@ -160,3 +164,49 @@ def test_notebooks_show_a_table_of_the_joints() -> None:
     assert "&lt;b&gt;j&lt;/b&gt;" in text
     assert "<b>j" not in text
     assert chasles.robots.puma560()._repr_html_().count("<tr>") == 7
+
+
+def test_notebooks_show_grouped_notes(tmp_path: Path) -> None:
+    """Notes of one kind are one paragraph; other notes are not changed."""
+    turn = '<origin rpy="1.5708 0 -3.14159"/>'
+    joints = "".join(
+        f'<link name="{k}"/><joint name="j{k}" type="fixed"><parent link="{k - 1}"/>'
+        f'<child link="{k}"/>{turn}</joint>'
+        for k in (1, 2)
+    )
+    path = tmp_path / "turned.urdf"
+    path.write_text(f'<robot name="turned"><link name="0"/>{joints}</robot>')
+    robot = chasles.load(path)
+    assert len(robot.notes) == 4
+    places = "joint 'j1' (line 1), joint 'j2' (line 1)"
+    assert grouped(robot.notes) == (f"{path}: 4 angles taken as right angles: {places}",)
+    assert robot._repr_html_().count("<p>Note: ") == 1
+
+
+def test_groups_keep_values_and_single_notes() -> None:
+    notes = (
+        "a.urdf:3: link 'x': the inertia is wrong (1 < 2)",
+        "the root is free",
+        "a.urdf:5: link 'y': the inertia is wrong (3 < 4)",
+        "b.urdf:5: link 'y': the inertia is wrong (3 < 4)",
+    )
+    together = "the inertia is wrong: link 'x' (line 3, 1 < 2), link 'y' (line 5, 3 < 4)"
+    assert grouped(notes) == (f"a.urdf: {together}", notes[1], notes[3])
+    many = [f"link 'a{k}': it has no mass" for k in range(20)]
+    assert grouped(many)[0].endswith(", link 'a11', and 8 more")
+
+
+@pytest.mark.parametrize(
+    ("call", "start"),
+    [
+        (lambda robot: robot.verify(states=1), "<Verification of 'puma560': "),
+        (lambda robot: robot.explain("mass_matrix"), "<Explanation of mass_matrix of 'puma560': "),
+        (lambda robot: robot.model, "<Model 'puma560': 6 bodies, nq 6, nv 6>"),
+        (chasles.online_estimator, "<OnlineEstimator of 'puma560': least-squares, "),
+    ],
+)
+def test_objects_of_a_robot_print_on_one_line(call: Any, start: str) -> None:
+    text = repr(call(chasles.robots.puma560()))
+    assert text.startswith(start)
+    assert len(text) < 200
+    assert "\n" not in text

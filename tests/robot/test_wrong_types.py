@@ -1,5 +1,6 @@
 """Arguments of the wrong type raise an error of chasles that states the expected type."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from support import raises
 
+import chasles
 from chasles.robots import four_bar, planar
 
 ROBOT = planar(2)
@@ -85,3 +87,42 @@ CALLS: dict[str, tuple[str, Callable[[], Any]]] = {
 def test_wrong_types_are_refused(code: str, call: Callable[[], Any]) -> None:
     with raises(code):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "wanted"),
+    [
+        (lambda: chasles.robots.humanoid().joint("left_kne"), "left_knee"),
+        (lambda: chasles.robots.humanoid().lock({"left_kne": 0}), "left_knee"),
+        (lambda: ROBOT.mass_matrix([0.0, 0.0], method="spatal"), "spatial"),
+        (lambda: ROBOT.simulate([0, 0], [0, 0], duration=1, dt=0.1, integrator="rk5"), "rk4"),
+        (lambda: chasles.compile(ROBOT, "mass_matrix", backend="llv"), "llvm"),
+        (lambda: chasles.compare(ROBOT, "pinochio"), "pinocchio"),
+        (lambda: chasles.from_dh([[0, 0, 0, 0]], convention="modifed"), "modified"),
+        (lambda: ROBOT.show([0, 0], motionn=1), "motion"),
+        (lambda: chasles.load("arm.urdf", pth=1), "path"),
+        (lambda: chasles.verify(ROBOT, stats=1), "states"),
+        (lambda: chasles.trajectory.spline([0, 1], [[0], [1]], degre=5), "degree"),
+        (lambda: chasles.targets.Position([0, 0, 0], weigt=1), "weight"),
+    ],
+)
+def test_misspelled_names_are_suggested(call: Callable[[], object], wanted: str) -> None:
+    """Arguments, options and names of joints suggest similar names."""
+    with pytest.raises(chasles.ChaslesError, match=rf"did you mean [^?]*'{wanted}'") as found:
+        call()
+    assert found.value.code
+
+
+def test_misspelled_attributes_are_suggested() -> None:
+    for owner, name, wanted in (
+        (ROBOT, "inverse_dynamic", "inverse_dynamics"),
+        (ROBOT, "q_lower", "limits.lower"),
+        (chasles, "contct", "contact"),
+    ):
+        with pytest.raises(AttributeError, match=f"'{wanted}'"):
+            getattr(owner, name)
+
+
+def test_functions_with_suggestions_can_be_pickled() -> None:
+    for function in (chasles.load, chasles.verify, chasles.trajectory.spline):
+        assert pickle.loads(pickle.dumps(function)) is function

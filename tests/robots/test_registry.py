@@ -59,6 +59,8 @@ def test_a_name_that_is_none() -> None:
 
 def test_names_may_leave_out_the_ending_robot() -> None:
     assert chasles.load("ur5").nv == 6  # ur5_robot.urdf
+    with raises("E-FILE-035", "'ur5_robot'"):
+        chasles.load("ur5x")
 
 
 def test_names_that_begin_alike_are_suggested_first() -> None:

@@ -17,6 +17,7 @@ from chasles.functions.doors import (
 )
 from chasles.functions.programs import Derivative, checked_options, program
 from chasles.functions.tiers import Tiered
+from chasles.names import one_of
 from chasles.robot import Robot
 
 
@@ -149,7 +150,7 @@ def _backend(device: str | None, backend: str | None) -> str:
     devices = backends.devices()
     if device not in devices:
         problem = f"unknown device {device!r}"
-        raise InputError("E-ROBOT-003", problem, f"use one of {', '.join(devices)}")
+        raise InputError("E-ROBOT-003", problem, one_of(device, devices))
     known = devices[device]
     if backend is not None and backend not in known:
         problem = f"device={device!r} requires the backend {' or '.join(known)}, not {backend!r}"

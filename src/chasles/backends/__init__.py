@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from chasles.backends.arrays import Kernel, Link, Target
 from chasles.errors import InputError
 from chasles.expr import Program, Staged
+from chasles.names import one_of
 
 
 class Backend(NamedTuple):
@@ -120,7 +121,7 @@ def row(name: str) -> Backend:
     """
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
-        raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
+        raise InputError("E-CALL-002", problem, one_of(name, BACKENDS))
     return BACKENDS[name]
 
 

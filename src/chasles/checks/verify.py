@@ -168,6 +168,10 @@ class Verification:
         """Result with the largest ratio of error to tolerance, for each check."""
         return _worst(self.results, lambda result: result.check)
 
+    def __repr__(self) -> str:
+        count, failed = len(self.results), len(self.failures)
+        return f"<Verification of {shown(repr(self.robot))}: {count} comparisons, {failed} differ>"
+
     def __str__(self) -> str:
         lines = [str(result) for result in self.failures]
         checked = f"{self.robot}: {len(self.results)} comparisons, {len(lines)} differ"

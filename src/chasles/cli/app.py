@@ -90,13 +90,10 @@ def _root(
 
     Every command accepts --help (with examples) and --json (for programs).
 
-    Examples:
-
-    chasles demo
-
-    chasles info puma560 --json
-
-    chasles cost --help
+    \bExamples:
+        chasles demo
+        chasles info puma560 --json
+        chasles cost --help
     """
 
 

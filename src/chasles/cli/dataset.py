@@ -23,10 +23,10 @@ from chasles.cli.motion import ACCELERATION, POSE, REACTION, VELOCITY, completed
 from chasles.cli.scene import digest
 from chasles.cli.tables import Table, resumed, unlike
 from chasles.errors import InputError
-from chasles.formats.motion import MOTION_FILE, Motion
-from chasles.identification.logs import Reader, column_names, files
+from chasles.formats.motion import Motion
+from chasles.identification.logs import Reader, column_names, files, is_simulation
 from chasles.identification.samples import Log
-from chasles.model.model import suggest
+from chasles.names import suggest
 from chasles.robot import Robot
 from chasles.tasks import THREADS, Told, ahead
 from chasles.version import VERSION
@@ -300,7 +300,7 @@ def partitions(logs: Path, target: Path) -> list[Partition]:
 
 def is_dataset(path: Path) -> bool:
     """Return True if the path is a folder of logs and not a simulation folder."""
-    return path.is_dir() and not (path / MOTION_FILE).exists()
+    return path.is_dir() and not is_simulation(path)
 
 
 @dataclass

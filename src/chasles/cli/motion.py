@@ -18,6 +18,7 @@ from chasles.cli.command import TABLES
 from chasles.errors import InputError
 from chasles.formats import dat, inputs
 from chasles.formats.motion import CHUNK, Motion, forces, numbered, read
+from chasles.formats.motion import columns as motion_columns
 from chasles.functions.doors import Wrench
 from chasles.robot import Robot
 from chasles.writing import whole
@@ -127,6 +128,7 @@ class States:
         for M, V, A in zip(self.pose, self.velocity, self.acceleration, strict=True):
             parts += [M[:, :3].reshape(n, 12), V, A]
         parts += [self.tau, self.reactions.reshape(n, -1), self.kinetic, self.potential]
+        parts += [x for x in (self.motion.q, self.motion.qd, self.motion.qdd) if x is not None]
         return np.column_stack(parts)
 
 
@@ -139,7 +141,8 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
         where = robot.velocity_slice(joint)
         names += numbered(f"{joint}.tau", where.stop - where.start)
     names += [f"{joint}.{entry}" for joint in robot.moving_joints for entry in REACTION]
-    return [*names, "kinetic", "potential"]
+    states = itertools.chain.from_iterable(motion_columns(robot.model).values())
+    return [*names, "kinetic", "potential", *states]
 
 
 # Summary ---------------------------------------------------------------------------------------

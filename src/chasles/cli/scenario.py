@@ -51,7 +51,7 @@ from chasles.errors import InputError, ModelError
 from chasles.formats import is_name
 from chasles.formats.toml_file import TomlFile, word
 from chasles.model.dh_fields import Field, checked
-from chasles.model.model import suggest
+from chasles.names import one_of, suggest
 from chasles.robots import ROBOTS
 from chasles.writing import store
 
@@ -285,7 +285,7 @@ def checked_table(what: str, given: Any) -> dict[str, Any]:
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in known:
         problem = f"unknown kind {kind!r:.40}"
-        raise ModelError("E-SCENARIO-015", problem, f"give one of {', '.join(known)}", part=what)
+        raise ModelError("E-SCENARIO-015", problem, one_of(kind, known), part=what)
     friction = {}
     if what == "law" and known[kind] is not contact.Rigid and "friction" in rest:
         friction = {"friction": _numbers(contact.SoftFriction, "friction", rest.pop("friction"))}

@@ -96,13 +96,13 @@ TOP = {
     ),
     "duration": _POSITIVE,
     "dt": _POSITIVE,
-    "integrator": Field(choice(*METHODS), f"one of {', '.join(map(repr, METHODS))}"),
+    "integrator": choice(*METHODS),
     "rtol": _POSITIVE,
     "atol": _POSITIVE,
     "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a positive integer"),
     "dissipation": _TRUTH,
     "limits": _TRUTH,
-    "contacts": Field(choice("file", "none"), "'file' or 'none'"),
+    "contacts": choice("file", "none"),
     "ground": Field(_only(dict), "{kind = 'rigid', ...}"),
 }
 
@@ -114,7 +114,7 @@ TABLES = {
         "keyframe": Field(_only(str, bool), "the name of a keyframe of the robot"),
     },
     "control": {
-        "law": Field(choice(*LAWS), f"one of {', '.join(LAWS)}"),
+        "law": choice(*LAWS),
         **{key: _GAINS for names in OLD_GAINS.items() for key in reversed(names)},
         "target": _COORDINATES,
         "follow": Field(_only(str, bool), "the path of a motion file"),

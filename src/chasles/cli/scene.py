@@ -15,11 +15,11 @@ from chasles.cli.scenario_fields import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS
 from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
-from chasles.model.model import suggest
 from chasles.motion.contact.points import contact_points, depths, lifted
 from chasles.motion.controllers import controlled
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
+from chasles.names import suggest
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory
 from chasles.trajectory import load

@@ -17,6 +17,7 @@ from chasles.cli.scene import Scene, made
 from chasles.cli.wording import is_lossy, outside_limits
 from chasles.errors import ChaslesError, InputError, ModelError
 from chasles.model import WORLD
+from chasles.model.notes import grouped
 from chasles.motion.contact.points import lifted
 from chasles.rollouts import Trajectory
 
@@ -138,7 +139,7 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
 def _doubts(scene: Scene) -> list[str]:
     """Return the notes from checks of the model, at most `MOST_NOTES`."""
     model = scene.robot.model
-    found = model.notes[len(model.source.notes) :]  # omit notes from reading the file
+    found = grouped(model.notes[len(model.source.notes) :])  # omit notes from reading the file
     more = len(found) - MOST_NOTES
     rest = f"{more} more notes about the robot; `chasles info` shows them"
     return [*found[:MOST_NOTES], *([rest] if more > 0 else [])]

@@ -7,6 +7,7 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.functions.pose_tasks import pose_task
+from chasles.names import one_of
 from chasles.robot import Robot
 
 NEAR_A_MOTION = "use robot.linearize(q, qd, tau)"
@@ -196,8 +197,7 @@ def _pose(robot: Robot, frame: str, order: int) -> Callable[..., np.ndarray]:
 
 def checked_task(task: Task) -> Task:
     if task not in get_args(Task):
-        known = ", ".join(map(repr, get_args(Task)))
-        raise InputError("E-CONTROL-009", f"`task` must be one of {known}, not {task!r}")
+        raise InputError("E-CONTROL-009", f"unknown task {task!r}", one_of(task, get_args(Task)))
     return task
 
 

@@ -9,6 +9,7 @@ from chasles.errors import InputError
 from chasles.functions.doors import numbers
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_by
+from chasles.names import one_of
 from chasles.robot import Array
 
 REFERENCE_FRAMES = {
@@ -44,9 +45,8 @@ def reference_frame(word: Any) -> dict[str, str]:
     {'axes': 'frame', 'at': 'frame'}
     """
     if str(word) not in REFERENCE_FRAMES:
-        known = ", ".join(REFERENCE_FRAMES)
         problem = f"unknown reference frame {str(word)!r}"
-        raise InputError("E-CONVENTION-006", problem, f"use one of {known}")
+        raise InputError("E-CONVENTION-006", problem, one_of(str(word), REFERENCE_FRAMES))
     return dict(REFERENCE_FRAMES[str(word)])
 
 

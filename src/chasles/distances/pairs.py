@@ -9,9 +9,9 @@ from chasles.distances.elements import Element
 from chasles.errors import ArgumentError, InputError
 from chasles.formats import srdf as srdf_files
 from chasles.model import WORLD, Model, ShapeData
-from chasles.model.model import suggest
 from chasles.motion.contact.from_file import may_touch, real_parents
 from chasles.motion.contract import Machine
+from chasles.names import suggest
 
 Pair = tuple[str, str]
 

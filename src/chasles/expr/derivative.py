@@ -12,6 +12,7 @@ from chasles.expr.ops import OPS
 from chasles.expr.program import Program, Variable
 from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
+from chasles.names import one_of
 
 Tangent = dict[int, Number]
 """Nonzero derivatives of a value, by index of the input (forward mode) or output (reverse mode)."""
@@ -177,9 +178,9 @@ def _variable(program: Program, name: str) -> Variable:
     for variable in program.inputs:
         if variable.name == name:
             return variable
-    known = ", ".join(v.name for v in program.inputs)
+    known = [v.name for v in program.inputs]
     problem = f"program {program.name!r} has no input {name!r}"
-    raise InputError("E-EXPR-001", problem, f"use one of its inputs: {known}")
+    raise InputError("E-EXPR-001", problem, one_of(name, known))
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:

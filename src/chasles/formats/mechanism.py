@@ -32,8 +32,8 @@ from chasles.model.couplings import polynomial
 from chasles.model.description import Precision, freedom_names
 from chasles.model.dh_fields import FIELDS, TABLE, Field, choice, number, numbers, rotation
 from chasles.model.graph import on_free_joint
-from chasles.model.model import suggest
 from chasles.model.rolling import KINDS
+from chasles.names import suggest
 
 MOST_POWERS = 9
 """Maximum exponent of a coordinate in a polynomial coupling."""
@@ -106,8 +106,7 @@ _RATIOS = Field(
     "a table with a number for each leading joint",
 )
 _KIND, _SHAPE_KIND, _ROLE, _CONTACT = (
-    Field(choice(*words), f"one of {', '.join(words)}")
-    for words in (("fixed", *JOINTS), SHAPES, ROLES, KINDS)
+    choice(*words) for words in (("fixed", *JOINTS), SHAPES, ROLES, KINDS)
 )
 _FRICTION = Field(numbers(3), "three numbers: sliding, spinning and rolling")
 _KINDS = {

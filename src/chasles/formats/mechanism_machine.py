@@ -86,14 +86,14 @@ KEYS: dict[str, Field] = (
     | dict.fromkeys(("in_parent", "lifted"), Field(_flag, "true or false"))
     | {
         "path": Field(_path, "a list of [link, point, link, point, factor]"),
-        "dynamics": Field(choice(*DYNAMICS), f"one of {', '.join(DYNAMICS)}"),
+        "dynamics": choice(*DYNAMICS),
         "edges": Field(numbers(3), "three positive numbers"),
     }
 )
 """Value type of each key in the tables that this module reads."""
 
 KINDS: dict[str, dict[str, Field]] = {
-    "actuator": {"kind": Field(choice(*TRANSMISSIONS), "joint, tendon, site, crank or nothing")},
+    "actuator": {"kind": choice(*TRANSMISSIONS, wanted="joint, tendon, site, crank or nothing")},
     "keyframe": dict.fromkeys(("positions", "velocities", "controls", "activations"), _PARTS),
     "link": {"lifted": FIELDS["theta"]},
     "rotor": {

@@ -23,11 +23,18 @@ import numpy as np
 
 from chasles.errors import ModelError
 from chasles.formats.files import Line, is_number, lines, short, size
-from chasles.formats.recorded import MOTION_FORMAT, REACHED, READERS, Block
+from chasles.formats.recorded import (
+    MOTION_FORMAT,
+    REACHED,
+    READERS,
+    Block,
+    npz_columns,
+    parquet_columns,
+)
 from chasles.model import Model
 from chasles.model.description import some
-from chasles.model.model import suggest
 from chasles.model.spaces import PositionSpace
+from chasles.names import suggest
 from chasles.writing import whole
 
 CHUNK = 4096
@@ -38,8 +45,15 @@ ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 
 QUANTITIES = ("q", "qd", "qdd")
 
-SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
-"""Pattern for columns written by `chasles simulate` that are ignored when a file is read."""
+IGNORED = re.compile(
+    r"sample|kinetic|potential|contact\d+\.(gap|fx|fy|fz)"
+    r"|.+\.(M[123][1234]|w[xyz]|v[xyz]|wd[xyz]|a[xyz]|m[xyz]|f[xyz])"
+)
+"""Pattern for columns that are ignored when a file is read.
+
+`chasles simulate` writes energies and contact forces. `chasles motion` also writes sample numbers,
+and poses, velocities, accelerations and reactions.
+"""
 
 MOTION_FILE = "motion.npz"
 """Name of the motion file in a simulation folder."""
@@ -160,12 +174,12 @@ def _check_quaternions(model: Model, block: Iterable[_Row], q: np.ndarray) -> No
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
-    """Yield the force (N) and couple (N m) on each line of a file: fx, fy, fz, cx, cy, cz."""
+    """Yield the force (N) and couple (N m) in each row of a file: fx, fy, fz, cx, cy, cz."""
     file = os.fsdecode(path)
-    if not _is_csv(file):
+    if PurePath(file).suffix.lower() not in (".csv", *READERS):
         yield from (_numbers(line, line.text.split(), ACTION) for line in lines(file))
         return
-    header = _header(file, ACTION)
+    header = _table(file, ACTION)
     order = header.places(ACTION)
     yield from ([numbers[k] for k in order] for _, numbers in header.rows())
 
@@ -175,14 +189,16 @@ QUATERNION = ("qw", "qx", "qy", "qz")
 
 
 def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndarray]:
-    """Read times (n,) and poses from a .csv file; times are None if the file has no column t.
+    """Read times (n,) and poses from a table; times are None if the file has no column t.
+
+    The table is a .csv or .parquet file, or a .npz file with one array for each column.
 
     The columns are t (s, optional); x, y, z (m); and for orientations either roll, pitch, yaw (rad,
     about fixed axes as in URDF) or qw, qx, qy, qz. Poses are positions (n, 3), or positions with
     quaternions (n, 7).
     """
     file = os.fsdecode(path)
-    header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])
+    header = _table(file, ["t", *POSITION, *ANGLES, *QUATERNION])
     turned = [names for names in (ANGLES, QUATERNION) if set(names) & set(header.names)]
     if len(turned) > 1:
         problem = "orientations are given twice, as angles and as quaternions"
@@ -288,20 +304,20 @@ def numbered(name: str, count: int) -> list[str]:
     return [name] if count == 1 else [f"{name}{k}" for k in range(count)]
 
 
-def _is_csv(file: str) -> bool:
-    return PurePath(file).suffix.lower() == ".csv"
-
-
 # CSV -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Header:
-    """Header line of a .csv file, the column names in it, and the lines that follow."""
+    """Header of a table, its column names, and the lines that follow.
+
+    `values` are the rows of a binary table.
+    """
 
     line: Line
     names: list[str]
-    body: Iterator[Line]
+    body: Iterable[Line]
+    values: Iterable[list[float]] | None = None
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Return the indices of columns; raise an error if a column is missing."""
@@ -312,8 +328,23 @@ class _Header:
 
     def rows(self) -> Iterator[_Row]:
         """Yield each line after the header with its values."""
+        if self.values is not None:
+            yield from zip(self.body, self.values, strict=False)
+            return
         for line in self.body:
             yield line, _numbers(line, line.text.split(","), self.names)
+
+
+def _table(file: str, known: Sequence[str]) -> _Header:
+    """Read the columns of a .csv, .parquet or .npz table, one row at a time."""
+    suffix = PurePath(file).suffix.lower()
+    if suffix not in READERS:
+        return _header(file, known)
+    found = parquet_columns(file, known) if suffix == ".parquet" else npz_columns(file, known)
+    rows = np.column_stack(list(found.values())).tolist() if found else []
+    end = size(file)
+    body = (Line(file, k, "", end) for k in itertools.count(1))
+    return _Header(Line(file, 1, "", end), list(found), body, rows)
 
 
 def _csv_motion(file: str, model: Model) -> _Table:
@@ -353,7 +384,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
             "E-FILE-017", f"{error}", "begin the file with the column names"
         ) from error
     for name in names:
-        if name not in known and not SIMULATED.fullmatch(name):
+        if name not in known and not IGNORED.fullmatch(name):
             problem = f"unknown column {short(name)}"
             raise first.error("E-FILE-018", problem, suggest(name[:100], dict.fromkeys(known)))
         if names.count(name) > 1:

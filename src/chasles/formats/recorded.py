@@ -34,12 +34,13 @@ def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
 
 
 def read_archive(file: str, nq: int, nv: int) -> Block:
-    """Read times, positions and, if present, velocities from a .npz file."""
+    """Read times, positions and, if present, velocities and accelerations from a .npz file."""
     size(file)
     try:
         found = arrays(file, ("format", "t", "q"))
-        with suppress(ValueError):  # velocities are optional
-            found |= arrays(file, ("qd",))
+        for name in ("qd", "qdd"):
+            with suppress(ValueError):  # velocities and accelerations are optional
+                found |= arrays(file, (name,))
         named = str(found.pop("format"))
         found = {name: np.asarray(array, dtype=float) for name, array in found.items()}
     except (ValueError, TypeError) as error:
@@ -55,8 +56,9 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
         problem = f"unknown motion format {short(named)}"
         raise ModelError("E-FILE-028", problem, f"use {MOTION_FORMAT!r}", file=file)
     t, q = found["t"], found["q"]
-    qd = found.get("qd", np.zeros((t.size, nv)))
-    if t.ndim != 1 or q.shape != (len(t), nq) or qd.shape != (len(t), nv) or not len(t):
+    qd, qdd = (found.get(name, np.zeros((t.size, nv))) for name in ("qd", "qdd"))
+    rates = {qd.shape, qdd.shape}
+    if t.ndim != 1 or q.shape != (len(t), nq) or rates != {(len(t), nv)} or not len(t):
         problem = f"q has shape {q.shape} and qd has shape {qd.shape}, but t has shape {t.shape}"
         remedy = f"give a motion for this robot, which has {nq} coordinates"
         raise ModelError("E-FILE-029", problem, remedy, file=file)
@@ -136,6 +138,35 @@ def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarr
         problem = f"{names[column]} in row {first + int(row)} is not a finite number"
         raise ModelError("E-FILE-091", problem, "give a finite number", file=file)
     return found
+
+
+def parquet_columns(file: str, known: Sequence[str]) -> Block:
+    """Read the columns of a Parquet table with known names."""
+    size(file)
+    opened = _opened(file)
+    names = [name for name in opened.schema_arrow.names if name in known]
+    return dict(zip(names, _matrix(file, opened.read(names), names, 0).T, strict=True))
+
+
+def npz_columns(file: str, known: Sequence[str]) -> Block:
+    """Read the arrays (n,) of a .npz file with known names."""
+    size(file)
+    try:
+        found = {name: x for name, x in arrays(file).items() if name in known}
+        numbers = {name: np.asarray(x, dtype=float) for name, x in found.items()}
+    except (ValueError, TypeError) as error:
+        problem = f"the table cannot be read ({said(error)})"
+        remedy = "save one array for each column with numpy.savez"
+        raise ModelError("E-FILE-420", problem, remedy, file=file) from None
+    for name, x in numbers.items():
+        if x.ndim != 1 or len(x) != len(next(iter(numbers.values()))):
+            problem = f"array {name!r} has shape {x.shape}"
+            remedy = "give each column the same number of entries"
+            raise ModelError("E-FILE-421", problem, remedy, file=file)
+        if not np.all(np.isfinite(x)):
+            problem, remedy = f"{name} contains NaN or infinity", "remove these rows"
+            raise ModelError("E-FILE-422", problem, remedy, file=file)
+    return numbers
 
 
 READERS = {".npz": archive, ".parquet": parquet}

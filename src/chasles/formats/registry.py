@@ -113,7 +113,9 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
         raise ModelError("E-FILE-034", problem, remedy, part=name)
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
     begin = [each for each in names if each.lower().startswith(wanted)]
-    close = (begin or difflib.get_close_matches(name, names, n=3))[:3]
+    plain = {each.lower().removesuffix("_robot"): each for each in reversed(names)}
+    alike = difflib.get_close_matches(wanted, plain, n=3)
+    close = (begin or [plain[each] for each in alike])[:3]
     close = [*_nearby(name), *close]
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
     if not known:

@@ -29,7 +29,7 @@ from chasles.model import (
 )
 from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
-from chasles.model.model import similar
+from chasles.names import one_of
 
 UNBOUNDED = 1e16
 """Magnitude at or above which a joint limit is treated as infinite."""
@@ -139,7 +139,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
     if given not in kinds:
         problem = f"type {given!r} is not supported"
         known = (*kinds, GEARBOX)
-        remedy = similar(given, known) or f"use one of {', '.join(known)}"
+        remedy = one_of(given, known)
         raise part.error("E-SDF-003", problem, remedy)
     parent, child = (end(node, tag) or document.top for tag in ("parent", "child"))
     if parent is child or child is document.top:

@@ -16,7 +16,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import matrix_from_quaternion
 from chasles.mathematics.spatial import Transform, inverted
 from chasles.model.build import compose
-from chasles.model.model import suggest
+from chasles.names import suggest
 
 MODEL, WORLD = "__model__", "world"
 """SDF's names for the model frame and the world frame."""

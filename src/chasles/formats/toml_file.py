@@ -15,7 +15,7 @@ from chasles.formats.files import angle_word, load, radians, snapped
 from chasles.mathematics.linear import Vector
 from chasles.model import JOINTS, Mimic
 from chasles.model.dh_fields import Field, checked, choice
-from chasles.model.model import suggest
+from chasles.names import suggest
 
 MAX_BYTES, MAX_MARKS, MAX_DOTS, MAX_WORD = 8 * 2**20, 300_000, 4, 1000
 """Maximum numbers of bytes and marks in a file, dots in a key, and characters in a key or number.
@@ -55,9 +55,7 @@ COORDINATES = ("limits", "velocity")
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
 
-_UNITS = {
-    what: Field(choice(*names), " or ".join(map(repr, names))) for what, names in UNITS.items()
-}
+_UNITS = {what: choice(*names) for what, names in UNITS.items()}
 
 
 def _coordinate(kind: str) -> str:

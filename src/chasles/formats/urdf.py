@@ -38,7 +38,7 @@ from chasles.model.description import Named, as_bounded, part_of, spelled, spell
 from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
 from chasles.model.joints import TYPES
 from chasles.model.machine import ActuatorData
-from chasles.model.model import similar
+from chasles.names import one_of
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
@@ -169,7 +169,7 @@ def _joint(joint: Part) -> JointData:
     kind = next(kinds, None)
     if kind is None:
         known = spelled("URDF", own=True)
-        remedy = similar(given, known) or f"use {', '.join(known)}"
+        remedy = one_of(given, known)
         raise joint.error("E-URDF-004", f"unknown type {short(given)}", remedy)
     name, (parent, child) = joint.text("name"), (joint.need(x).text("link") for x in _ENDS)
     data = JointData(name, kind, parent, child, origin(joint), where=joint.where)

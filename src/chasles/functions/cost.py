@@ -268,6 +268,10 @@ class Explanation:
             return lines
         return [*lines[:SHORT], f"  ... ({left_out} more lines)", *lines[-results:]]
 
+    def __repr__(self) -> str:
+        what = f"{self.function} of {shown(repr(self.robot))}: method {self.method!r}"
+        return f"<Explanation of {what}, {self.program.count}>"
+
     def __str__(self) -> str:
         return self.text()
 

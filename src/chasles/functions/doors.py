@@ -17,12 +17,12 @@ from chasles.backends.arrays import Load as Held
 from chasles.backends.objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
-from chasles.functions.names import suggested
 from chasles.functions.programs import check_axes, checked_point, spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
 from chasles.model.given import a_name, some_names, some_numbers
 from chasles.model.spaces import WrenchesSpace
+from chasles.names import one_of, suggested
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def derivative_names(
     for name in names:
         if name not in known:
             problem = f"{function} has no argument {name!r}"
-            raise InputError("E-CALL-034", problem, f"use one of {', '.join(known)}")
+            raise InputError("E-CALL-034", problem, one_of(name, known))
     return tuple(dict.fromkeys(names))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.functions.doors import module
+from chasles.names import one_of
 
 LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
 """Array libraries that support CUDA graphs: import name and display name.
@@ -67,7 +68,7 @@ def captured(
 ) -> Graph:
     """Record the GPU operations of a function as a graph with the initial inputs `values`."""
     if library not in LIBRARIES:
-        remedy = f"use one of {', '.join(LIBRARIES)}"
+        remedy = one_of(library, LIBRARIES)
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
     try:
         door = module(library)

@@ -12,7 +12,6 @@ from chasles.algorithms.method import massive_joints, plain_loads, steady_gears
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import Arena, Program, Staged
 from chasles.functions.derivatives import all_derivatives, first_derivatives, pullback
-from chasles.functions.names import suggested
 from chasles.functions.sensors import checked_sensors
 from chasles.functions.tracing import Signature, WrenchKey, signature, straight, trace
 from chasles.model import WORLD, Model
@@ -20,6 +19,7 @@ from chasles.model.given import a_name, check_hash, some_numbers
 from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
 from chasles.model.tool import tool
+from chasles.names import keyword, one_of, suggested
 
 ARM, FEW = 12, 60
 """Maximum numbers of bodies at which additional candidate programs are traced.
@@ -239,7 +239,7 @@ def _methods(
     named = tuple(m for m in known if m.name == method)
     if not named:
         problem = f"unknown method {method!r}"
-        remedy = f"use one of 'fastest', {_names(known)}"
+        remedy = one_of(method, ("fastest", *(m.name for m in known)))
         raise InputError("E-CALL-068", problem, remedy, part=function)
     if named[0] not in able:
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
@@ -314,9 +314,8 @@ def checked_options(
     known = spaces(function).options
     for name in options:
         if name not in known:
-            takes = ", ".join(known) or "no options"
             problem = f"{function} has no option {name!r}"
-            raise ArgumentError("E-CALL-026", problem, f"use {takes}")
+            raise ArgumentError("E-CALL-026", problem, keyword(name, known))
     for name, what in NEEDED.items():
         if name in known and name not in options:
             raise ArgumentError("E-CALL-027", f"{function} needs {name}=, {what}")

@@ -5,8 +5,8 @@ from typing import Any
 from chasles.errors import InputError
 from chasles.model import Model
 from chasles.model.given import some_names
-from chasles.model.model import suggest
 from chasles.model.sensors import SensorData
+from chasles.names import suggest
 
 
 def checked_sensors(model: Model, function: str, names: Any) -> tuple[SensorData, ...]:

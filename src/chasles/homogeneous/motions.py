@@ -18,6 +18,7 @@ from chasles.mathematics.homogeneous import Acceleration, Position, Rototranslat
 from chasles.mathematics.homogeneous.frames import AnyFramed
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
+from chasles.names import one_of
 
 _NONE = 1e-300
 """Squared length below which a vector is treated as zero."""
@@ -117,8 +118,8 @@ def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Nu
     one = number("q", q)
     moves = {"revolute": (one, 0.0), "prismatic": (0.0, one), "helical": (one, pitch * one)}
     if kind not in moves:
-        known = ", ".join(map(repr, (*moves, "cylindrical")))
-        raise InputError("E-MATH-017", f"`kind` must be one of {known}, not {kind!r}")
+        remedy = one_of(kind, (*moves, "cylindrical"))
+        raise InputError("E-MATH-017", f"unknown joint kind {kind!r}", remedy)
     return moves[kind]
 
 
@@ -272,7 +273,7 @@ def angles_from_position(
 def _sequence(sequence: str, axes: str) -> None:
     if sequence not in SEQUENCES:
         problem = f"unknown sequence {sequence!r}"
-        raise InputError("E-MATH-018", problem, f"use one of {', '.join(SEQUENCES)}")
+        raise InputError("E-MATH-018", problem, one_of(sequence, SEQUENCES))
     if axes not in ("moving", "fixed"):
         raise InputError("E-MATH-019", f"`axes` must be 'moving' or 'fixed', not {axes!r}")
 
@@ -813,7 +814,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     p = number("pitch", pitch)
     pitches = {"revolute": 0.0, "prismatic": math.inf, "helical": p}
     if kind not in pitches:
-        raise InputError("E-MATH-015", f"`kind` must be one of {', '.join(pitches)}, not {kind!r}")
+        raise InputError("E-MATH-015", f"unknown joint kind {kind!r}", one_of(kind, pitches))
     if kind != "helical" and (type(p) is Scalar or p != 0.0):
         raise InputError(
             "E-MATH-016",

@@ -16,6 +16,7 @@ import scipy
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot, numbers
 from chasles.model.given import some_names
+from chasles.names import one_of
 from chasles.robot import Robot
 
 KINDS = ("offset", "placement", "base", "tool")
@@ -149,7 +150,7 @@ def calibrate(
     for name in kinds:
         if name not in KINDS:
             problem = f"unknown entry in `include`: {name!r}"
-            raise InputError("E-IDENT-032", problem, f"use {', '.join(KINDS)}", part="calibrate")
+            raise InputError("E-IDENT-032", problem, one_of(name, KINDS), part="calibrate")
     readings, target = _measured(robot, q, poses, points)
     chain = Chain.from_robot(robot, readings, robot.tool if frame is None else frame)
     return _Search(robot, chain, target, kinds).run()

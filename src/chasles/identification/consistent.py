@@ -16,6 +16,7 @@ from chasles.errors import InputError
 from chasles.identification.unknowns import parameters, pseudo_inertia
 from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
+from chasles.names import one_of
 
 Kind = Literal["pull-back", "entropic", "log-cholesky"]
 """Measures of distance between inertial parameters and their prior."""
@@ -292,8 +293,8 @@ def _entropic(problem: Problem) -> np.ndarray:
 def checked_prior(prior: str, deviation: Any) -> float:
     """Check the prior's name and standard deviation; return the standard deviation."""
     if a_name("prior", prior, "identify") not in get_args(Kind):
-        problem = f"`prior` must be one of {', '.join(get_args(Kind))}, not {prior!r:.60}"
-        raise InputError("E-IDENT-003", problem, part="identify")
+        problem = f"unknown prior {prior!r:.60}"
+        raise InputError("E-IDENT-003", problem, one_of(prior, get_args(Kind)), part="identify")
     low, high = DEVIATIONS
     found = a_number("deviation", deviation, "identify")
     if not low <= found <= high:

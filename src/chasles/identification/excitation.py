@@ -19,6 +19,7 @@ from chasles.identification.bounds import SHARES, Bounds, States, checked_worksp
 from chasles.identification.curves import CURVES, FourierSeries, Shape, Spline
 from chasles.identification.linear import Base, LinearModel, base, checked_terms
 from chasles.model.given import a_name
+from chasles.names import one_of
 from chasles.robot import Robot
 from chasles.trajectory.moves import Move
 
@@ -184,8 +185,8 @@ def excite(
             raise InputError("E-IDENT-011", problem, f"increase `{name}`", part="excite")
     for name, value, known in (("shape", shape, CURVES), ("goal", goal, get_args(Goal))):
         if a_name(name, value, "excite") not in known:
-            problem = f"`{name}` must be {' or '.join(map(repr, known))}, not {value!r:.60}"
-            raise InputError("E-IDENT-045", problem, part="excite")
+            problem = f"unknown {name} {value!r:.60}"
+            raise InputError("E-IDENT-045", problem, one_of(value, known), part="excite")
     bounds = _bounds(robot, velocity, acceleration, effort, clearance, obstacles, workspace)
     model, rng = LinearModel(robot, checked_terms(robot, include)), np.random.default_rng(seed)
     chosen = base(model, rng, _none(robot))

@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import InputError
+from chasles.names import one_of
 
 Smoothing = Literal["low-pass", "savitzky-golay", "spline"]
 
@@ -55,8 +56,8 @@ def smoothed(
     Unevenly spaced samples are first resampled at a constant time step.
     """
     if smoothing not in get_args(Smoothing):
-        problem = f"`smoothing` must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
-        raise InputError("E-IDENT-015", problem, part="identify")
+        problem, remedy = f"unknown smoothing {smoothing!r}", one_of(smoothing, get_args(Smoothing))
+        raise InputError("E-IDENT-015", problem, remedy, part="identify")
     if len(t) < LEAST:
         problem = f"{len(t)} samples are too few to compute velocities and accelerations"
         remedy = f"use at least {LEAST} samples in each motion, or pass `qd` and `qdd`"

@@ -8,6 +8,7 @@ import numpy as np
 from chasles.errors import InputError
 from chasles.identification.regression import Factors
 from chasles.model.given import a_mapping, a_number
+from chasles.names import one_of
 
 ROUNDS, CHANGE = 100, 1e-10
 """Limits of the Gauss-Newton iteration.
@@ -43,7 +44,7 @@ def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> n
     for name, value in given.items():
         if name not in names:
             problem = f"{name!r} is not a motor of the robot"
-            raise InputError("E-IDENT-028", problem, f"name {', '.join(names)}", part="gain")
+            raise InputError("E-IDENT-028", problem, one_of(name, names), part="gain")
         found[names.index(name)] = np.nan if value is None else a_number("gain", value, "identify")
     return found
 

@@ -24,6 +24,7 @@ from chasles.identification.unknowns import (
     single_joints,
 )
 from chasles.model.given import a_number, some_names
+from chasles.names import one_of, similar
 from chasles.robot import Robot
 
 SLIP = 0.1
@@ -337,7 +338,7 @@ def rest_velocities(
     for joint, value in each.items():
         if joint not in robot.joints:
             problem = f"the robot has no moving joint {joint!r:.60}"
-            remedy = f"name one of {', '.join(robot.joints)}"
+            remedy = one_of(joint, robot.joints)
             raise InputError("E-IDENT-047", problem, remedy, part=f"{function}: rest_velocity")
         found[robot.velocity_slice(joint)] = a_number("rest_velocity", value, function)
     if np.any(~(found >= 0.0)):
@@ -359,7 +360,8 @@ def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:
         if name != "inertia" and (not rows or joint not in ("", *joints)):
             known = ", ".join(("inertia", *INCLUDED))
             problem = f"{name!r} is not a term that can be identified"
-            remedy = f"include {known}, or JOINT.TERM for a joint with one degree of freedom"
+            listed = f"include {known}, or JOINT.TERM for a joint with one degree of freedom"
+            remedy = similar(name, ("inertia", *INCLUDED, *joints)) or listed
             raise InputError("E-IDENT-001", problem, remedy, part="identify")
         found += [f"{joint}.{row}" if joint else row for row in rows]
     return tuple(found)

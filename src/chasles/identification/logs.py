@@ -21,7 +21,7 @@ from chasles.formats import motion
 from chasles.functions.tracing import WrenchKey
 from chasles.identification.samples import Log, check, load_columns, other_unit
 from chasles.identification.sources import SUFFIXES, Columns, blocks, table
-from chasles.model.model import suggest
+from chasles.names import one_of, suggest
 from chasles.robot import Robot
 
 DEGREE = np.pi / 180.0
@@ -164,7 +164,7 @@ class Reader:
         for name, unit in self.units.items():
             if unit not in UNITS:
                 problem = f"unknown unit {unit!r}"
-                raise InputError("E-LOG-002", problem, f"use {', '.join(UNITS)}", part="logs")
+                raise InputError("E-LOG-002", problem, one_of(unit, UNITS), part="logs")
             own = dict.fromkeys(self._si[each] for each in names.get(name, [name]))
             if UNITS[unit][0] not in own:
                 problem = f"{name} is measured in {' or '.join(own)}, not in {unit!r}"
@@ -197,7 +197,10 @@ class Reader:
 
     def _guarded(self, file: str) -> Iterator[Log]:
         """Yield the logs of a file; with skip_bad, skip and count a file that cannot be read."""
-        wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
+        wanted = {
+            quantity: [self.columns.get(name, name) for name in some]
+            for quantity, some in self._names().items()
+        }
         try:
             yield from self._blocks(file, blocks(file, wanted, self.threaded))
         except ModelError as error:
@@ -376,9 +379,17 @@ def partitions(data: Any) -> list[Any]:
     return [data]
 
 
+def is_simulation(path: str | os.PathLike[str]) -> bool:
+    """Return True if the path is a folder that `chasles simulate` wrote."""
+    return os.path.isfile(os.path.join(path, motion.MOTION_FILE))
+
+
 def files(path: str | os.PathLike[str]) -> list[str]:
-    """Return the log files at a path: the file itself, or all files in a folder, sorted."""
-    place = Path(path)
+    """Return the log files at a path: the file itself, or all files in a folder, sorted.
+
+    The log in a simulation folder is its motion file.
+    """
+    place = Path(motion.motion_file(path) if is_simulation(path) else path)
     if not os.path.exists(path):
         raise ModelError(
             "E-LOG-019", "there is no such file or folder", "check the path", file=path

@@ -18,7 +18,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import Kernel
-from chasles.errors import InputError
+from chasles.errors import InputError, shown
 from chasles.exporting import export_program
 from chasles.expr import (
     RULES,
@@ -70,6 +70,11 @@ class OnlineEstimator:
     equations: Equations
     noise: np.ndarray
     forgetting: float
+
+    def __repr__(self) -> str:
+        robot, count = self.equations.model.robot.name, len(self.names)
+        how = f"{self.method}, {count} base parameters, forgetting {self.forgetting:g}"
+        return f"<OnlineEstimator of {shown(repr(robot))}: {how}>"
 
     @property
     def names(self) -> tuple[str, ...]:

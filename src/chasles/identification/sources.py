@@ -1,8 +1,9 @@
 """Numeric columns from files and from tables in memory, block by block.
 
 Parquet, Arrow and csv files are read by pyarrow. Without pyarrow, csv files are read by the
-standard library. ROS 2 bags (.mcap, .db3) are read by rosbags: messages of type
-sensor_msgs/msg/JointState become the columns J.q, J.qd and J.tau of their joints.
+standard library. A .npz file contains an array for each column or quantity, as in `motion.npz`.
+ROS 2 bags (.mcap, .db3) are read by rosbags: messages of type sensor_msgs/msg/JointState become the
+columns J.q, J.qd and J.tau of their joints.
 """
 
 import csv
@@ -14,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import InputError, ModelError, said
+from chasles.formats.archive import arrays
 
 SUFFIXES = {
     ".csv": "csv",
     ".parquet": "parquet",
+    ".npz": "npz",
     ".arrow": "ipc",
     ".feather": "ipc",
     ".mcap": "bag",
@@ -52,13 +55,19 @@ Columns = Mapping[str, np.ndarray]
 """Columns of doubles (n,) by name; missing values are NaN."""
 
 
-def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[Columns]:
+def blocks(
+    file: str, groups: Mapping[str, Sequence[str]], threaded: bool = True
+) -> Iterator[Columns]:
     """Yield blocks of a file with at most `ROWS` rows each, in bounded memory.
 
-    `wanted` contains the names of columns; columns missing from the file are omitted. If `threaded`
-    is True, allow pyarrow to use several threads.
+    `groups` contains the names of columns by quantity; columns missing from the file are omitted.
+    If `threaded` is True, allow pyarrow to use several threads.
     """
+    wanted = list(itertools.chain.from_iterable(groups.values()))
     kind = SUFFIXES[Path(file).suffix.lower()]
+    if kind == "npz":
+        yield from _archived(file, wanted, groups)
+        return
     if kind == "bag":
         yield from _bag(file, set(wanted))
         return
@@ -169,6 +178,32 @@ def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
             yield {name: _parsed(file, first, name, [r[k] for r in rows])
                    for name, k in places.items()}  # fmt: skip
             first += len(rows)
+
+
+def _archived(
+    file: str, wanted: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> Iterator[Columns]:
+    """Yield the columns of a .npz file: arrays (n,) by column name, or (n, k) by quantity."""
+    try:
+        found = arrays(file)
+        columns = {name: np.asarray(found[name], float) for name in wanted if name in found}
+        for quantity, names in groups.items():
+            given = found.get(quantity)
+            if given is not None and given.ndim == 2 and given.shape[1] == len(names):
+                columns |= zip(names, np.asarray(given, float).T, strict=True)
+    except (ValueError, TypeError) as error:
+        problem = f"the file is damaged, or is not a .npz file ({said(error)})"
+        raise ModelError("E-LOG-028", problem, "write the file again, or pass skip_bad=True",
+                         file=file) from None  # fmt: skip
+    if len({x.shape for x in columns.values()}) > 1 or any(x.ndim != 1 for x in columns.values()):
+        problem = "the arrays of the log do not have the same number of rows"
+        raise ModelError("E-LOG-029", problem, "write the file again, or pass skip_bad=True",
+                         file=file)  # fmt: skip
+    count = len(next(iter(columns.values()), ()))
+    for first in range(0, count, ROWS):
+        yield {name: x[first : first + ROWS] for name, x in columns.items()}
+    if not count:
+        yield columns
 
 
 def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarray:

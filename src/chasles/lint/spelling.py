@@ -7,7 +7,7 @@ from chasles.formats.xml_file import MOMENTS, Part
 from chasles.lint.sheet import Found
 from chasles.model import SHAPE_TRAITS
 from chasles.model.joints import TYPES
-from chasles.model.model import similar
+from chasles.names import similar
 
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "joint": ("type", *dict.fromkeys(key for row in TYPES.values() for key in row.data)),

@@ -32,6 +32,7 @@ from chasles.model import Coupling, Model
 from chasles.model.description import freedom_names
 from chasles.model.given import some_names, some_numbers
 from chasles.model.spaces import freedom_units, loop_size
+from chasles.names import one_of
 
 SAMPLES = 16
 """Number of random configurations at which the derivatives of a coupling are evaluated.
@@ -295,7 +296,7 @@ class Freedoms(Equations):
         for name in names:
             if name not in self.freedoms:
                 problem = f"there is no degree of freedom {name!r} {purpose}"
-                remedy = f"use one of {', '.join(map(repr, self.freedoms))}"
+                remedy = one_of(name, self.freedoms)
                 raise ModelError("E-LOOP-005", problem, remedy, part=self.part)
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 

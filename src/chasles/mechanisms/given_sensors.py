@@ -7,8 +7,9 @@ from typing import Any
 from chasles.errors import InputError
 from chasles.mathematics.spatial import Transform
 from chasles.model.given import a_name, a_number, is_finite, some_numbers
-from chasles.model.model import Model, suggest
+from chasles.model.model import Model
 from chasles.model.sensors import SENSORS, SURFACES, NoiseData, SensorData, Surface
+from chasles.names import suggest
 
 NUMBERS = {
     "magnetometer": (3,),

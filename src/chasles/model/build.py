@@ -37,8 +37,6 @@ from chasles.model.model import (
     Loop,
     Model,
     Passage,
-    similar,
-    suggest,
 )
 from chasles.model.transmissions import (
     check_actuators,
@@ -47,6 +45,7 @@ from chasles.model.transmissions import (
     freedoms,
     tendon_of,
 )
+from chasles.names import similar, suggest
 
 _ROUNDING = 1e-15
 """Tolerance within which entries of constant transforms are rounded to 0 or +-1."""

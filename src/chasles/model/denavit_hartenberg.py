@@ -27,7 +27,7 @@ from chasles.model.build import compose, swept
 from chasles.model.description import Description, FrameData, JointData, Limits, LinkData
 from chasles.model.dh_fields import FIELDS, IDENTITY, TABLE, Pose, checked, checked_pose
 from chasles.model.joints import JOINTS
-from chasles.model.model import suggest
+from chasles.names import suggest
 
 Convention = Literal["standard", "modified"]
 

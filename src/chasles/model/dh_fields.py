@@ -12,6 +12,7 @@ from chasles.errors import ModelError
 from chasles.model.description import spelled
 from chasles.model.given import fits
 from chasles.model.ranges import LARGEST, RANGES
+from chasles.names import one_of, similar
 
 _KINDS = tuple(spelled("DH"))
 
@@ -54,15 +55,16 @@ def rotation(value: Any) -> tuple[tuple[float, ...], ...]:
     return rows
 
 
-def choice(*words: str) -> Callable[[Any], str]:
-    """Return a function that checks that a value is one of the given strings."""
+def choice(*words: str, wanted: str = "") -> "Field":
+    """Return a `Field` that accepts one of the given strings."""
 
     def convert(value: Any) -> str:
         if not isinstance(value, str) or value not in words:
             raise ValueError
         return value
 
-    return convert
+    few, listed = " or ".join(map(repr, words)), f"one of {', '.join(map(repr, words))}"
+    return Field(convert, wanted or (few if len(words) == 2 else listed), words)
 
 
 def _within(key: str) -> "Field":
@@ -107,10 +109,18 @@ def _text(value: Any) -> str:
 
 
 class Field(NamedTuple):
-    """A converter for the values of a field, and a description of valid values."""
+    """A converter for the values of a field, and a description of valid values.
+
+    `words` are the valid strings, if the values are one of a few strings.
+    """
 
     convert: Callable[[Any], Any]
     wanted: str
+    words: tuple[str, ...] = ()
+
+    def remedy(self, value: Any) -> str:
+        """Return a remedy for an invalid value: similar words, or the description."""
+        return similar(value, self.words) or f"give {self.wanted}"
 
 
 _NUMBER = Field(number, "a finite number")
@@ -118,12 +128,12 @@ _NAME = Field(_text, "a string")
 
 FIELDS: dict[str, Field] = {
     **dict.fromkeys(("theta", "d", "a", "alpha", "b", "pitch"), _NUMBER),
-    "kind": Field(choice(*_KINDS), "one of " + ", ".join(map(repr, _KINDS))),
+    "kind": choice(*_KINDS),
     "mass": _within("link.mass"),
     **{key: _within(f"joint.{key}") for key in ("armature", "damping", "friction")},
     "center": Field(numbers(3), "three finite numbers"),
     "inertia": Field(_moments, "[xx, yy, zz], [xx, yy, zz, xy, xz, yz] or a symmetric 3x3 matrix"),
-    "inertia_about": Field(choice("center", "frame"), "'center' or 'frame'"),
+    "inertia_about": choice("center", "frame"),
     "limits": Field(_interval, "a lower and an upper limit, in this order"),
     **{key: _within(f"limits.{key}") for key in ("velocity", "effort")},
     **dict.fromkeys(("name", "link"), _NAME),
@@ -131,7 +141,7 @@ FIELDS: dict[str, Field] = {
 """Fields of a row of a Denavit-Hartenberg table, by name."""
 
 TABLE: dict[str, Field] = {
-    "convention": Field(choice("modified", "standard"), "'modified' or 'standard'"),
+    "convention": choice("modified", "standard"),
     "name": _NAME,
     "gravity": Field(numbers(3), "three finite numbers"),
 }
@@ -142,12 +152,12 @@ def checked(known: dict[str, Field], key: str, value: Any) -> Any:
     """Convert the value of a field, or raise an error that describes the valid values."""
     if key not in known:
         problem = f"unknown field {_cut(key)}"
-        raise ModelError("E-DH-090", problem, f"use one of {', '.join(known)}")
+        raise ModelError("E-DH-090", problem, one_of(key, known))
     try:
         return known[key].convert(value)
     except (TypeError, ValueError, OverflowError):
         problem = f"{key} is {_cut(value)}"
-        raise ModelError("E-DH-006", problem, f"give {known[key].wanted}") from None
+        raise ModelError("E-DH-006", problem, known[key].remedy(value)) from None
 
 
 def checked_pose(what: str, value: Any) -> Pose:

@@ -27,6 +27,7 @@ from chasles.model.machine import ActuatorData, FluidData, KeyframeData, Named
 from chasles.model.model import WORLD, Model
 from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
+from chasles.names import one_of
 
 _HOLDS = 1e-9
 """Tolerance for the residual of a coupling between locked joints."""
@@ -39,8 +40,8 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
     for name, q in positions.items():
         if name not in moving:
             problem = f"there is no moving joint {name!r} to lock"
-            remedy = f"use one of {', '.join(map(repr, moving))}"
-            raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
+            part = f"robot {model.name!r}"
+            raise ModelError("E-MODEL-019", problem, one_of(name, moving), part=part)
         follow = model.bodies[moving[name]].follow
         if follow is not None:
             other = model.bodies[follow.leader].data.name

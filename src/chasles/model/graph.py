@@ -21,7 +21,7 @@ from chasles.model.description import (
     faulty,
     freedom_names,
 )
-from chasles.model.model import suggest
+from chasles.names import suggest
 
 
 def from_graph(

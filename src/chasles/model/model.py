@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from chasles.errors import ArgumentError, ModelError
+from chasles.errors import ArgumentError, ModelError, shown
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
@@ -22,6 +22,7 @@ from chasles.model.description import (
 from chasles.model.given import a_name
 from chasles.model.joints import Joint
 from chasles.model.limits import narrowed
+from chasles.names import one_of, suggest
 
 WORLD = -1
 """Index of the world, which is the parent of root bodies."""
@@ -206,6 +207,12 @@ class Model:
     """Function that returns derivatives of passive generalized forces with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Function that a recursion over the bodies calls before it processes each body."""
+
+    def __repr__(self) -> str:
+        parts = {"loops": self.loops, "couplings": self.couplings, "rotors": self.rotors}
+        more = "".join(f", {name} {len(some)}" for name, some in parts.items() if some)
+        sizes = f"{len(self.bodies)} bodies, nq {self.nq}, nv {self.nv}{more}"
+        return f"<Model {shown(repr(self.name))}: {sizes}>"
 
     @cached_property
     def mimics(self) -> bool:
@@ -597,8 +604,7 @@ class Model:
         if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
             problem = f"{joint!r} is not a joint with coordinates"
-            remedy = f"use one of {', '.join(map(repr, names))}"
-            raise ModelError("E-MODEL-037", problem, remedy, part=part)
+            raise ModelError("E-MODEL-037", problem, one_of(joint, names), part=part)
         body = self.bodies[i]
         if body.drive is not None:
             problem = f"joint {joint!r} has no coordinates, because its motion is prescribed"
@@ -896,21 +902,3 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
         found[i] = slice(start, start + size)
         start += size
     return found
-
-
-def suggest(name: str, known: Mapping[str, object]) -> str:
-    """Suggest similar names for a misspelled name, or list the known names."""
-    if not known:
-        return "there are none"
-    return similar(name, known) or f"it has {', '.join(map(repr, list(known)[:12]))}" + ", ..." * (
-        len(known) > 12
-    )
-
-
-def similar(name: str, known: Iterable[str]) -> str:
-    """Suggest names similar to a misspelled name, ignoring case; return "" if there are none."""
-    import difflib
-
-    plain = {each.lower(): each for each in known}
-    close = [plain[each] for each in difflib.get_close_matches(name.lower(), plain, n=3)]
-    return f"did you mean {', '.join(map(repr, close))}?" if close else ""

@@ -23,7 +23,7 @@ from chasles.mathematics.linear import Matrix, Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model.description import Description, JointData, LinkData
 from chasles.model.given import a_name
-from chasles.model.model import similar
+from chasles.names import similar
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "mass": (),

@@ -11,6 +11,7 @@ from chasles.model.constraints import FrameState
 from chasles.model.couplings import coupling
 from chasles.model.description import CouplingData, RollingData
 from chasles.model.given import is_finite, value_fault
+from chasles.names import one_of
 
 _GROUND = FrameState(Vector.zero(), Matrix.identity(), Vector.zero(), Vector.zero())
 
@@ -68,8 +69,7 @@ def rolling(
     'wheel'
     """
     if kind not in KINDS:
-        problem, known = f"kind is {kind!r}", ", ".join(map(repr, KINDS))
-        raise _refused("E-LOOP-321", name, problem, f"give one of {known}", where)
+        raise _refused("E-LOOP-321", name, f"kind is {kind!r}", one_of(kind, KINDS), where)
     if kind == "blade" and radius != 0.0:
         raise _refused("E-LOOP-325", name, "a blade has no radius", "omit it", where)
     if kind != "blade" and (fault := value_fault("rolling.radius", radius)):

@@ -7,7 +7,8 @@ from chasles.expr import Number
 from chasles.mathematics.linear import Vector
 from chasles.model.description import faulty, freedom_names
 from chasles.model.machine import DYNAMICS, TRANSMISSIONS, ActuatorData, RotorData
-from chasles.model.model import Frame, Model, Share, Stretch, suggest
+from chasles.model.model import Frame, Model, Share, Stretch
+from chasles.names import suggest
 
 
 class Tendon(NamedTuple):

@@ -21,7 +21,8 @@ from chasles.model.description import (
     part_of,
 )
 from chasles.model.joints import LOOP_JOINTS, TYPES, Joint
-from chasles.model.model import WORLD, Model, similar
+from chasles.model.model import WORLD, Model
+from chasles.names import one_of, similar
 
 _TOLERANCE = 1e-6
 """Relative tolerance for inertias, which are often published with few digits."""
@@ -71,7 +72,7 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         )
         raise faulty("E-MODEL-042", joint, problem)
     if joint.kind not in known:
-        remedy = similar(joint.kind, known) or f"use one of {', '.join(known)}"
+        remedy = one_of(joint.kind, known)
         raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
     numbers = TYPES[joint.kind].data
     if "radius" in numbers and joint.radius <= 0.0:

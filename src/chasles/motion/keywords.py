@@ -9,7 +9,7 @@ from inspect import Parameter, signature
 from typing import Any, TypeVar, get_type_hints
 
 from chasles.errors import ArgumentError
-from chasles.model.model import suggest
+from chasles.names import suggest
 
 T = TypeVar("T", bound=Callable[..., Any])
 

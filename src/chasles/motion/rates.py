@@ -17,6 +17,7 @@ from chasles.functions.rates import Kind, Step, Task
 from chasles.functions.targets import CENTER
 from chasles.mechanisms import Mechanism
 from chasles.model.given import a_mapping, a_number
+from chasles.names import one_of
 
 PART = "resolved_rate"
 
@@ -171,9 +172,8 @@ def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
 
 def _task(mechanism: Mechanism, frame: Any, kind: Any) -> Task:
     if kind not in get_args(Kind):
-        known = ", ".join(map(repr, get_args(Kind)))
-        problem = f"the task of {frame!r:.60} must be one of {known}, not {kind!r:.60}"
-        raise InputError("E-CONTROL-403", problem, part=PART)
+        problem = f"unknown task {kind!r:.60} of {frame!r:.60}"
+        raise InputError("E-CONTROL-403", problem, one_of(kind, get_args(Kind)), part=PART)
     if frame == CENTER:
         if kind != "position":
             problem = f"{CENTER!r} supports only a position task"

@@ -35,7 +35,7 @@ class Steps(TypedDict, total=False):
     model_parameters: Mapping[str, Array] | None
     ctrl: Any
     act: Array
-    integrator: str
+    integrator: Stepped
     start: float
     dissipation: bool
     contacts: Sequence[Pair] | str | None

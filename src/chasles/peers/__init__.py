@@ -15,10 +15,11 @@ from chasles.api import save
 from chasles.backends.arrays import check_tolerance
 from chasles.checks.trial import trial
 from chasles.entry_points import Sourced
-from chasles.errors import InputError, ModelError, said
+from chasles.errors import InputError, ModelError, said, shown
 from chasles.formats.motion import read
 from chasles.functions.doors import check_robot
 from chasles.model.description import as_bounded
+from chasles.names import one_of
 from chasles.peers.terms import TERMS, Peer, Side, Term, cause_of, unlike_joints
 from chasles.robot import Robot
 
@@ -81,6 +82,11 @@ class Agreement:
     cause: str = ""
     uncompared: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        robots = f"{shown(repr(self.robot))} and {self.library}"
+        found = f"first difference: {shown(self.first)}" if self.first else "no difference"
+        return f"<Agreement of {robots}: {len(self.terms)} terms, {found}>"
+
     @property
     def ok(self) -> bool:
         """Return True if no difference between the robot and the library exceeds the tolerance."""
@@ -136,9 +142,7 @@ def compare(
     check_tolerance("compare", tolerance)
     if library not in LIBRARIES:
         problem = f"unknown library {library!r}"
-        raise InputError(
-            "E-PEER-002", problem, f"use one of {', '.join(LIBRARIES)}", part="compare"
-        )
+        raise InputError("E-PEER-002", problem, one_of(library, LIBRARIES), part="compare")
     chosen = LIBRARIES[library]
     with tempfile.TemporaryDirectory() as folder:
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)

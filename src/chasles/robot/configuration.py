@@ -155,7 +155,8 @@ class Configuring(Computing):
         Parameters
         ----------
         rng : numpy.random.Generator or int, optional
-            Generator, or a seed if `size` is given. An integer without `size` raises an error.
+            Generator, or a seed if `size` is given. A seed without `size` raises an error, because
+            it may be a batch shape.
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
@@ -175,9 +176,10 @@ class Configuring(Computing):
         >>> chasles.robots.planar(2).random(size=5, seed=0).shape
         (5, 2)
         """
-        if isinstance(rng, int | np.integer) and size is None:
-            problem = f"random({rng}) is ambiguous: {rng} may be a seed or a batch size"
-            remedy = f"write random(seed={rng}) or random(size={rng})"
+        if isinstance(rng, int | np.integer | tuple | list | np.ndarray) and size is None:
+            given = f"{rng!r:.60}" if isinstance(rng, np.ndarray) else f"{rng!s:.60}"
+            problem = f"random({given}) is ambiguous: {given} may be a seed or a batch size"
+            remedy = f"write random(seed={given}) or random(size={given})"
             raise InputError("E-ROBOT-063", problem, remedy)
         if rng is not None and seed is not None:
             raise InputError("E-ROBOT-064", "`rng` and `seed` cannot both be given", part="random")

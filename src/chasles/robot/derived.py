@@ -16,6 +16,7 @@ from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates
 from chasles.model.given import a_name, checked_step
+from chasles.names import one_of
 from chasles.robot.identity import Array
 from chasles.robot.motions import Moving
 
@@ -374,7 +375,7 @@ class Deriving(Moving):
         packs = [name for name in METHODS if "packed" in spaces(name).options]
         if a_name("a function", function, "packed_entries") not in packs:
             problem = f"{function!r} has no packed result"
-            raise InputError("E-CALL-097", problem, f"use one of {', '.join(packs)}")
+            raise InputError("E-CALL-097", problem, one_of(function, packs))
         matrix, *_ = spaces(function).outputs
         rows, columns = np.array(matrix.packed(self.model)).reshape(-1, 2).T
         return rows, columns

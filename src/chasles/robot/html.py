@@ -1,26 +1,35 @@
-"""HTML table of a robot's joints, for notebooks."""
+"""HTML table of a robot's joints, and its notes, for notebooks."""
 
 import html
 import math
+from collections.abc import Iterable
 
 from chasles.errors import shown
 from chasles.model import Model
+from chasles.model.notes import grouped
 
 MOST_ROWS = 60
 """Maximum number of joints in the table."""
 
+MOST_NOTES = 10
+"""Maximum number of notes below the table."""
 
-def as_html(model: Model, title: str, tool: str) -> str:
-    """Return a title and a table of joint types, links and limits as HTML."""
+
+def as_html(model: Model, title: str, tool: str, notes: Iterable[str]) -> str:
+    """Return a title, a table of joint types, links and limits, and grouped notes as HTML."""
     rows = [_row(model, i) for i in model.movers[:MOST_ROWS]]
     more = len(model.movers) - len(rows)
     rows += [f'<tr><td colspan="5">{more} more joints</td></tr>'] * (more > 0)
     mass = sum(float(body.inertia.m) for body in model.bodies)
+    lines = grouped(notes)
+    told = [html.escape(shown(note)) for note in lines[:MOST_NOTES]]
+    told += [f"{len(lines) - MOST_NOTES} more in robot.notes"] * (len(lines) > MOST_NOTES)
     head = "".join(f"<th>{name}</th>" for name in ("joint", "type", "from", "to", "limits"))
     return (
         f"<div><b>{html.escape(title)}</b>, moving mass {mass:.4g} kg, "
         f"tool {html.escape(shown(tool))}"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        f"{''.join(f'<p>Note: {note}</p>' for note in told)}</div>"
     )
 
 

@@ -3,23 +3,22 @@
 import operator
 import threading
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial, wraps
-from inspect import signature
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from chasles import mechanisms
 from chasles.backends import learn
-from chasles.errors import ArgumentError, shown
+from chasles.errors import shown
 from chasles.functions.callers import learnable, target
 from chasles.functions.compiled import entry_of
-from chasles.functions.names import FOREIGN, keyword
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
 from chasles.model.parameters import nominal, shape
 from chasles.model.tool import tool
+from chasles.names import foreign, one_of, similar
 from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
@@ -52,10 +51,10 @@ class Identity(Named):
             """Raise AttributeError, with a suggestion for names used in other libraries."""
             kind = type(self).__name__
             problem = f"{kind!r} object has no attribute {name!r}"
-            ours = FOREIGN.get(name.lower(), "_")
-            if not name.startswith("_") and hasattr(type(self), ours.partition(".")[0]):
-                problem += f"; it is called {ours!r} here"
-            raise AttributeError(problem, name=name, obj=self)
+            if name.startswith("_"):
+                raise AttributeError(problem, name=name, obj=self)
+            hint = foreign(name, dir(type(self))) or similar(name, dir(type(self)))
+            raise AttributeError(f"{problem}; {hint}" if hint else problem, name=name)
 
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""
@@ -64,7 +63,7 @@ class Identity(Named):
         return f"<Robot {name}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
 
     def _repr_html_(self) -> str:
-        return as_html(self.model, repr(self), self.tool)
+        return as_html(self.model, repr(self), self.tool, self.notes)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -217,8 +216,8 @@ class Identity(Named):
         for data in self.model.source.joints:
             if data.name == name:
                 return data
-        remedy = f"use one of {', '.join(self.joints)}"
-        raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=f"robot {self.name!r}")
+        remedy, part = one_of(name, self.joints), f"robot {self.name!r}"
+        raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=part)
 
     def parameter(self, name: str) -> np.ndarray:
         """Return the value of a model parameter.
@@ -418,22 +417,3 @@ def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
     made = object.__new__(kind)
     made._begin(mechanism)
     return made
-
-
-def with_suggestions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose error for an unknown keyword argument suggests a known one."""
-
-    @wraps(function)
-    def called(*arguments: Any, **named: Any) -> Any:
-        try:
-            return function(*arguments, **named)
-        except TypeError:
-            known = dict(signature(function).parameters)
-            known.pop("self", None)
-            wrong = next((name for name in named if name not in known), None)
-            if wrong is None or any(p.kind is p.VAR_KEYWORD for p in known.values()):
-                raise
-        problem = f"{function.__qualname__}() got an unexpected keyword argument {wrong!r}"
-        raise ArgumentError("E-CALL-422", problem, keyword(wrong, known))
-
-    return called

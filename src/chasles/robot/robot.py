@@ -14,7 +14,8 @@ from chasles.functions.doors import check_robot
 from chasles.model.given import a_generator, a_name
 from chasles.motion.rollouts import rollout, rollout_pullback
 from chasles.motion.simulation import simulate
-from chasles.robot.identity import Array, Identity, with_suggestions
+from chasles.names import with_suggestions
+from chasles.robot.identity import Array, Identity
 from chasles.robot.sensing import Sensing
 
 if TYPE_CHECKING:  # imported inside methods at run time
@@ -319,9 +320,11 @@ class Robot(Sensing):
         return entry_point("show")(self, q, **options)
 
 
-for _room in Robot.__mro__[1:-1]:  # tracebacks and help show Robot instead of its base classes
+for _room in Robot.__mro__[:-1]:  # tracebacks and help show Robot instead of its base classes
     for _name, _member in list(vars(_room).items()):
-        if isinstance(_member, FunctionType):
+        if isinstance(_member, FunctionType) and (
+            _room is not Robot or _member.__module__ == __name__
+        ):
             _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__
             if issubclass(_room, Identity) and not _name.startswith("_"):
                 setattr(_room, _name, with_suggestions(_member))

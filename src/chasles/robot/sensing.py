@@ -9,8 +9,8 @@ from chasles.errors import ArgumentError, InputError
 from chasles.mechanisms.given_sensors import checked
 from chasles.mechanisms.sensing import ContactForce, chosen, sense, with_errors
 from chasles.model.given import a_name
-from chasles.model.model import suggest
 from chasles.model.sensors import SensorData
+from chasles.names import suggest
 from chasles.robot.editing import Editing
 from chasles.robot.identity import Array
 

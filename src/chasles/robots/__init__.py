@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 from chasles.formats.registry import find, installed
 from chasles.model import Description
-from chasles.model.model import similar
+from chasles.names import similar
 from chasles.robot import Robot
 from chasles.robots import arms, legged, mechanisms, synthetic
 

@@ -8,6 +8,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, JointData, LinkData, LoopData
+from chasles.model.given import is_finite
 from chasles.robots._solids import box, cylinder, rod
 
 _DOWN = Vector.of(0.0, -9.81, 0.0)
@@ -292,8 +293,8 @@ def _along(x: float) -> Transform:
 
 def _check(robot: str, **lengths: float) -> None:
     for name, length in lengths.items():
-        if not (math.isfinite(length) and length > 0.0):
-            problem = f"`{name}` must be positive and finite, not {length!r}"
+        if not (is_finite(length) and length > 0.0):
+            problem = f"`{name}` must be positive and finite, not {length!r:.40}"
             remedy = "pass a positive length in m"
             raise ModelError("E-ROBOT-030", problem, remedy, part=f"robot {robot!r}")
 

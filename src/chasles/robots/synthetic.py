@@ -5,6 +5,7 @@ sequences do not change between versions of Python. A seed therefore gives the s
 """
 
 import math
+import operator
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -57,7 +58,7 @@ def planar(n: int) -> Description:
     >>> robot.forward_kinematics([0.0, 0.5], frame="tip")[:3, 3].round(3)
     array([1.878, 0.   , 0.479])
     """
-    return _rods("planar", [0.0] * n, Description.gravity)
+    return _rods("planar", [0.0] * _count("planar", n), Description.gravity)
 
 
 def zigzag(n: int) -> Description:
@@ -90,12 +91,12 @@ def zigzag(n: int) -> Description:
     >>> chasles.robots.zigzag(4).nv
     4
     """
-    return _rods("zigzag", [math.radians(75.0 * (-1) ** i) for i in range(n)], Vector.zero())
+    turns = range(_count("zigzag", n))
+    return _rods("zigzag", [math.radians(75.0 * (-1) ** i) for i in turns], Vector.zero())
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
     """Return an arm of equal rods; `angles` are the angles between successive rods at q = 0."""
-    _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
         turn, place = about(1, -angle) if angle else Rotation(), Vector.zero() if i == 1 else _TIP
@@ -139,7 +140,7 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     >>> chasles.cost(chasles.robots.general_chain(6), "inverse_dynamics").flops
     686
     """
-    _require("general_chain", n)
+    n = _count("general_chain", n)
     rng = random.Random(1991)
     rows = []
     for _ in range(n):
@@ -185,12 +186,8 @@ def general_tree(n: int, children: int) -> Description:
     >>> chasles.robots.general_tree(7, 2).nv
     7
     """
-    _require("general_tree", n)
-    if children < 1:
-        problem = f"the number of children per link must be positive, not {children}"
-        raise ModelError(
-            "E-ROBOT-031", problem, "use at least one child per link", part="robot 'general_tree'"
-        )
+    n = _count("general_tree", n)
+    children = _count("general_tree", children, "children per link")
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i in range(1, n + 1):
@@ -214,10 +211,16 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
     return a, d, alpha, points(masses, places)
 
 
-def _require(name: str, n: int) -> None:
-    if n < 1:
-        problem = f"the number of joints must be positive, not {n}"
-        raise ModelError("E-ROBOT-032", problem, "use at least one joint", part=f"robot {name!r}")
+def _count(name: str, n: int, what: str = "joints") -> int:
+    """Return a number of joints or children, or raise an error for robot `name`."""
+    try:
+        count = 0 if isinstance(n, bool) else operator.index(n)
+    except TypeError:
+        count = 0
+    if count < 1:
+        problem = f"the number of {what} must be a positive integer, not {n!r:.40}"
+        raise ModelError("E-ROBOT-032", problem, "use 1 or more", part=f"robot {name!r}")
+    return count
 
 
 # Random trees ------------------------------------------------------------------------------------
@@ -269,11 +272,7 @@ def random_tree(
     >>> chasles.robots.random_tree(8, 3).nv
     18
     """
-    if n < 1:
-        problem = f"the number of joints must be positive, not {n}"
-        raise ModelError(
-            "E-ROBOT-033", problem, "use at least one joint", part="robot 'random_tree'"
-        )
+    n = _count("random_tree", n)
     rng = random.Random(seed)
     chance = rng.random() < 0.5
     kinds = _kinds(rng, n, chance if floating is None else floating)

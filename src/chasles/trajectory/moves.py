@@ -5,7 +5,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -147,12 +146,12 @@ class Move:
         step: float = 0.01,
         overwrite: bool = False,
     ) -> None:
-        """Write a .csv motion file for `chasles motion`, `chasles view` and `load`.
+        """Write a motion file for `chasles motion`, `chasles view` and `load`.
 
         Parameters
         ----------
         path : str or path
-            File to write, ending in .csv.
+            File to write, ending in .csv, .npz or .parquet.
         robot : Robot, optional
             The robot that moves. Default: the trajectory's robot.
         step : float, optional
@@ -178,10 +177,6 @@ class Move:
                 "robot=robot), or pass the robot: move.save(path, robot)"
             )
             raise InputError("E-PATH-051", problem, remedy, part="save")
-        if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
-            raise InputError(
-                "E-PATH-052", "unknown file format", "use a file name ending in .csv", file=path
-            )
         if self.start.shape != (moved.nq,):
             problem = (
                 f"positions have shape {self.start.shape}, but the robot has {moved.nq} coordinates"

@@ -155,7 +155,9 @@ def bench(
     output: Annotated[Path, option("Plot to write (.png, .svg, .pdf).", "--output", "-o")] = Path(
         "bench.png"
     ),
-    gpu: Annotated[bool, option("Also time GPU kernels if a GPU is available.")] = True,
+    gpu: Annotated[
+        bool, option("Also time GPU kernels if a GPU is available.", "--gpu/--no-gpu")
+    ] = True,
     overwrite: Overwrite = False,
 ) -> Answer:
     """Time a robot's main functions and their derivatives on this machine.

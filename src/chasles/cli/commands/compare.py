@@ -30,7 +30,7 @@ def compare(
     seed: Annotated[int, option("Seed of the random state.", min=0)] = 0,
     motion: Annotated[
         Path | None,
-        option("Motion whose states are compared: simulation, .csv, .parquet or text."),
+        option("Motion whose states are compared: simulation, .csv, .npz, .parquet or text."),
     ] = None,
 ) -> Answer:
     """Compare a robot's results with those of another library, term by term.

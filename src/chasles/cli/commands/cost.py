@@ -15,7 +15,7 @@ from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, meth
 from chasles.errors import InputError, ModelError
 from chasles.expr import Count
 from chasles.functions.cost import Cost, Rules
-from chasles.functions.names import suggested
+from chasles.names import one_of, suggested
 from chasles.robot import Robot
 
 COLUMNS = {
@@ -98,7 +98,7 @@ def _checked(rules: str) -> Rules:
     for known in get_args(Rules):
         if rules in ("", known):
             return known
-    remedy = f"use one of {', '.join(get_args(Rules))}"
+    remedy = one_of(rules, get_args(Rules))
     raise InputError("E-CLI-006", f"unknown counting rules {rules!r}", remedy)
 
 
@@ -187,8 +187,7 @@ def rows(
                 yield function, name, None
     if not found:
         known = dict.fromkeys(name for function in named for name in _methods(robot, function))
-        remedy = f"use one of {', '.join(known)}"
-        raise InputError("E-CLI-008", f"unknown method {method!r}", remedy)
+        raise InputError("E-CLI-008", f"unknown method {method!r}", one_of(method, known))
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:

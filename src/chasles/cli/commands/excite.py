@@ -10,6 +10,7 @@ from rich.markup import escape
 from chasles.cli import command
 from chasles.cli.options import Asked, Overwrite, among, option
 from chasles.cli.simulate import gains
+from chasles.formats.motion import WRITERS
 from chasles.identification.curves import Shape
 from chasles.identification.excitation import Excitation, Goal
 from chasles.identification.excitation import excite as found
@@ -21,7 +22,9 @@ from chasles.robot import Robot
 
 def excite(
     asked: Asked,
-    output: Annotated[Path, option("Motion file to write (.csv).", "--output", "-o")],
+    output: Annotated[
+        Path, option("Motion file to write (.csv, .npz, .parquet).", "--output", "-o")
+    ],
     duration: Annotated[float, option("Duration of the motion (s).")] = 10.0,
     harmonics: Annotated[int, option("Harmonics of the Fourier series.", min=2)] = 5,
     shape: Annotated[
@@ -63,7 +66,7 @@ def excite(
         chasles excite puma560 --velocity 2 --effort 100 -o motion.csv
         chasles excite robot.urdf --duration 20 --clearance 0.05 -o motion.csv
     """
-    command.check_new_table(output, overwrite=overwrite, suffixes=(".csv",))
+    command.check_new_table(output, overwrite=overwrite, suffixes=tuple(WRITERS))
     if plot is not None:
         command.check_new_picture(plot, overwrite=overwrite)
     robot = asked.robot()

@@ -9,7 +9,7 @@ from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.cli.command import Answer, said
 from chasles.cli.options import Asked, Frame, among, has_frame, method_option, option
 from chasles.errors import InputError
-from chasles.functions.names import suggested
+from chasles.names import suggested
 
 
 def explain(
@@ -43,6 +43,8 @@ def explain(
         raise InputError("E-CLI-044", problem, suggested(function, METHODS))
     options = {"frame": frame or robot.tool} if has_frame(function) else {}
     found = robot.explain(function, method=method, **options)
+    lines = found.text(full=program).split("\n")
+    lines[1:1] = [f"frame: {name!r}" for name in options.values()]
     plain = ("robot", "function", "method", "reason", "source", "lines", "sources")
     data = {name: getattr(found, name) for name in plain} | {
         "given": asdict(found.given),
@@ -53,4 +55,4 @@ def explain(
         "operations": asdict(found.program.count),
         "program": found.listing(full=program),
     }
-    return Answer(data, said(*found.text(full=program).split("\n"), whole=program))
+    return Answer(data | options, said(*lines, whole=program))

@@ -48,6 +48,7 @@ def export(
         problem = "name a function to export, for example inverse_dynamics"
         raise InputError("E-CLI-003", problem, part="--function")
     robot = asked.robot()
+    viewpoint = _viewpoint(robot, names, frame=frame, axes=axes, at=at)
     paths = write(
         robot,
         names,
@@ -57,20 +58,22 @@ def export(
         own_sine=own_sine,
         dissipation=dissipation,
         overwrite=overwrite,
-        **_viewpoint(robot, names, frame=frame, axes=axes, at=at),
+        **viewpoint,
         **_stepping(robot, names, dt),
     )
     note = "" if prefix else prefix_for(robot.name)[1]
     data = {"robot": robot.name, "functions": names, "files": {p.name: p for p in paths}}
     data["notes"] = [note] if note else []
+    used = {name: viewpoint[name] for name in ("frame",) if name in viewpoint}
     lines = (
         *([f"note: {note}"] if note else []),
+        *(f"Frame: {name!r}" for name in used.values()),
         f"Written to {paths[0].parent}: {', '.join(path.name for path in paths)}",
         "Build and test:",
         f"  cmake -S {paths[0].parent} -B build && cmake --build build",
         "  ctest --test-dir build",
     )
-    return Answer(data, said(*lines))
+    return Answer(data | used, said(*lines))
 
 
 def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def identify(
         list[Path],
         typer.Argument(
             metavar="LOGS...",
-            help="Logs (.csv, .parquet, .arrow, .mcap, .db3), or folders of logs.",
+            help="Logs (.csv, .npz, .parquet, .arrow, .mcap, .db3), or folders of logs.",
         ),
     ],
     validate: Annotated[

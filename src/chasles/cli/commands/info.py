@@ -6,11 +6,12 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from chasles.cli.command import Answer, table, vector
 from chasles.cli.options import Asked
 from chasles.model import Body
+from chasles.model.notes import grouped
 from chasles.robot import Robot
 
 MOST_NOTES = 50
@@ -63,6 +64,7 @@ def _facts(robot: Robot) -> dict[str, Any]:
             for x in source.couplings
         ],
         "frames": robot.frames,
+        "tool": robot.tool,
         "notes": robot.notes,
     }
 
@@ -126,19 +128,21 @@ def _show(robot: Robot, console: Console) -> None:
         parts = (*coupling.freedoms, *coupling.rates, *coupling.frames)
         between = escape(", ".join(parts))
         console.print(f"[bold]coupling[/] [cyan]{escape(coupling.name)}[/]: between {between}")
+    console.print(f"[bold]default frame[/] (tool): {escape(robot.tool)}")
     extra = [name for name in robot.frames if name not in set(robot.bodies)]
     if extra:
         console.print(f"[bold]other frames[/]: {escape(', '.join(extra))}")
-    if robot.notes:
+    notes = grouped(robot.notes)
+    if notes:
         console.print(f"[bold]notes[/] ({len(robot.notes)})")
-        notes = Table.grid(padding=(0, 1))
-        for note in robot.notes[:MOST_NOTES]:
-            notes.add_row("[yellow]•[/]", escape(note))
-        console.print(notes)
+        lines = Table.grid(Column(), Column(overflow="fold"), padding=(0, 1))
+        for note in notes[:MOST_NOTES]:
+            lines.add_row("[yellow]•[/]", escape(note))
+        console.print(lines)
     if robot.model.source.where:
         console.print("`chasles lint` also checks inertias, limits, meshes and names")
-    if len(robot.notes) > MOST_NOTES:
-        console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json lists all)")
+    if len(notes) > MOST_NOTES:
+        console.print(f"and {len(notes) - MOST_NOTES} more (--json lists all)")
 
 
 def _where(robot: Robot, i: int) -> tuple[str, str]:

@@ -36,7 +36,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation folder, folder of logs, .csv, .parquet or text file (q qd qdd).",
+            help="Simulation or log folder, .csv, .npz, .parquet or text file (q qd qdd).",
         ),
     ],
     frame: Annotated[

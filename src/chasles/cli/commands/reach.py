@@ -43,7 +43,7 @@ def reach(
     poses: Annotated[
         Path | None,
         option(
-            "Table of poses (.csv): x, y, z (m), optionally t (s) and an orientation.",
+            "Table (.csv, .npz, .parquet): x, y, z (m), optionally t (s) and an orientation.",
             metavar="FILE",
         ),
     ] = None,

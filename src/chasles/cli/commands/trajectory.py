@@ -15,8 +15,9 @@ from chasles.cli.options import Asked, Overwrite, among, option
 from chasles.cli.simulate import coordinates, gains
 from chasles.cli.wording import beyond_limits, outside_limits
 from chasles.errors import InputError
-from chasles.formats.motion import read
+from chasles.formats.motion import WRITERS, read
 from chasles.formats.recorded import READERS
+from chasles.names import one_of
 from chasles.plots import move as draw
 from chasles.plots.paper import efforts, sheet
 from chasles.robot import Robot
@@ -54,7 +55,9 @@ KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", *PATHS, "time-optimal")
 
 def trajectory(
     asked: Asked,
-    output: Annotated[Path, option("Motion file to write (.csv).", "--output", "-o")],
+    output: Annotated[
+        Path, option("Motion file to write (.csv, .npz, .parquet).", "--output", "-o")
+    ],
     kind: Annotated[
         str,
         option(f"Kind: {', '.join(KINDS[:-1])} or {KINDS[-1]}.", autocompletion=among(KINDS)),
@@ -78,7 +81,8 @@ def trajectory(
         ),
     ] = None,
     through: Annotated[
-        Path | None, option("Table of postures (.csv), for spline and time-optimal.")
+        Path | None,
+        option("Table of postures (.csv, .npz, .parquet), for spline and time-optimal."),
     ] = None,
     frame: Annotated[str, option("Frame that follows a line or arc. Default: the tool.")] = "",
     position: Annotated[
@@ -127,12 +131,12 @@ def trajectory(
         chasles trajectory robot.urdf --kind line --position 0.5,0.1,0.2 -o b.csv
         chasles trajectory a.urdf --kind arc --via 1,0,1 --position 1,1,1 -o c.csv
     """
-    command.check_new_table(output, overwrite=overwrite, suffixes=(".csv",))
+    command.check_new_table(output, overwrite=overwrite, suffixes=tuple(WRITERS))
     if plot is not None:
         command.check_new_picture(plot, overwrite=overwrite)
     if kind not in KINDS:
-        problem, remedy = f"unknown kind {kind!r}", f"use one of {', '.join(KINDS)}"
-        raise InputError("E-CLI-250", problem, remedy, part="--kind")
+        problem = f"unknown kind {kind!r}"
+        raise InputError("E-CLI-250", problem, one_of(kind, KINDS), part="--kind")
     robot = asked.robot()
     limits = {
         name: gains(f"--{name}", text)

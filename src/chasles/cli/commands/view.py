@@ -24,7 +24,7 @@ def view(
         repeatable("Host name of a proxy or notebook server; repeatable.", metavar="HOST[:PORT]"),
     ],
     motion: Annotated[
-        Path | None, option("Motion to play: simulation, .csv, .parquet or plain text.")
+        Path | None, option("Motion to play: simulation, .csv, .npz, .parquet or plain text.")
     ] = None,
     beside: Annotated[
         str,

@@ -28,6 +28,7 @@ from chasles.motion.geometry.kinematics import Contact, Frame, Moves, carrier, c
 from chasles.motion.laws.approximations import polyhedral
 from chasles.motion.laws.friction import convex, coulomb, out_of_reach
 from chasles.motion.solvers import Infeasible, accelerations_program, forces_program, lemke
+from chasles.names import one_of
 
 Array = Any
 
@@ -353,8 +354,8 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     array([9.81])
     """
     if method not in METHODS:
-        what = f"`method` must be one of {', '.join(METHODS)}, not {method!r}"
-        raise InputError("E-CONTACT-068", what, part="solve")
+        problem = f"unknown method {method!r}"
+        raise InputError("E-CONTACT-068", problem, one_of(method, METHODS), part="solve")
     return problem.motion(METHODS[method](problem))
 
 
@@ -595,8 +596,8 @@ def contact_dynamics(
     array([-11.139,  22.279])
     """
     if friction not in LAWS:
-        part = "contact_dynamics"
-        raise InputError("E-CONTACT-013", f"`friction` must be one of {', '.join(LAWS)}", part=part)
+        problem, remedy = f"unknown friction law {friction!r}", one_of(friction, LAWS)
+        raise InputError("E-CONTACT-013", problem, remedy, part="contact_dynamics")
     mechanism, contacts = robot.mechanism, listed("contact_dynamics", contacts)
     model = mechanism.model
     q, qd, tau = one_state("contact_dynamics", model, q, qd, tau)

@@ -24,6 +24,7 @@ from chasles.motion.geometry.features import listed
 from chasles.motion.geometry.kinematics import Contact, jacobian_at
 from chasles.motion.laws.restitution import ImpactLaw, Moreau, Newton, check_law
 from chasles.motion.solvers import lemke
+from chasles.names import one_of
 
 Array = Any
 Treatment = Literal["propagated", "simultaneous", "sequential"]
@@ -156,9 +157,8 @@ def impact(
     array([0.5])
     """
     if treatment not in get_args(Treatment):
-        known = " or ".join(map(repr, get_args(Treatment)))
-        problem = f"`treatment` must be {known}, not {treatment!r}"
-        raise InputError("E-CONTACT-031", problem, part="impact")
+        problem, remedy = f"unknown treatment {treatment!r}", one_of(treatment, get_args(Treatment))
+        raise InputError("E-CONTACT-031", problem, remedy, part="impact")
     check_law("impact: law", law)
     contacts = listed("impact", contacts)
     if not contacts:

@@ -38,6 +38,7 @@ from chasles.motion.steps.traced import (
     gone_back,
     step_program,
 )
+from chasles.names import one_of
 
 DONE, WATCH, FORCES = "compiled steps", "watch", "contact forces"
 """Keys in `End.memory`, the data for resuming a motion: number of completed steps, data for
@@ -143,8 +144,7 @@ class Rollout:
     ) -> None:
         if not isinstance(integrator, str) or integrator not in STEPS:
             problem = f"unknown integrator {integrator!r}"
-            remedy = f"use one of {', '.join(STEPS)}"
-            raise InputError("E-MOTION-016", problem, remedy, part="rollout")
+            raise InputError("E-MOTION-016", problem, one_of(integrator, STEPS), part="rollout")
         require_tree(model, "rollout", "use chasles.simulate")
         if dissipation:
             check_tendons(model)

@@ -12,6 +12,7 @@ import numpy as np
 from chasles.errors import InputError, ModelError, NotFiniteError
 from chasles.mechanisms import Mechanism
 from chasles.motion.steps.system import ONE, Advance, Advanced, Local, System, Weights
+from chasles.names import one_of
 
 # Runge-Kutta methods -----------------------------------------------------------------------------
 
@@ -391,9 +392,11 @@ INTEGRATORS = {
 def known(name: str) -> Integrator:
     """Return an integrator by name."""
     if not isinstance(name, str) or name not in INTEGRATORS:
-        names = ", ".join(map(repr, (*INTEGRATORS, "time-stepping")))
-        problem = f"unknown integrator {name!r}"
-        raise InputError("E-MOTION-046", problem, f"use one of {names}", part="simulate")
+        problem, remedy = (
+            f"unknown integrator {name!r}",
+            one_of(name, (*INTEGRATORS, "time-stepping")),
+        )
+        raise InputError("E-MOTION-046", problem, remedy, part="simulate")
     return INTEGRATORS[name]
 
 

@@ -1,0 +1,196 @@
+"""Suggestions for misspelled names and for names used by other libraries."""
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import wraps
+from types import FunctionType, ModuleType
+from typing import Any
+
+from chasles.errors import ArgumentError
+
+FOREIGN = {
+    "aba": "forward_dynamics",
+    "articulated_body_algorithm": "forward_dynamics",
+    "nle": "bias_forces",
+    "nonlinear_effects": "bias_forces",
+    "crba": "mass_matrix",
+    "composite_rigid_body": "mass_matrix",
+    "inertia_matrix": "mass_matrix",
+    "joint_space_inertia": "mass_matrix",
+    "inertia": "mass_matrix",
+    "minverse": "mass_matrix_inverse",
+    "rnea": "inverse_dynamics",
+    "id": "inverse_dynamics",
+    "fd": "forward_dynamics",
+    "fk": "forward_kinematics",
+    "fkine": "forward_kinematics",
+    "forward_kinematic": "forward_kinematics",
+    "frame_placement": "forward_kinematics",
+    "ik": "inverse_kinematics",
+    "ikine": "inverse_kinematics",
+    "inverse_kinematic": "inverse_kinematics",
+    "jacob0": "jacobian",
+    "jacobe": "jacobian",
+    "jacobian_body": "jacobian",
+    "jacobian_world": "jacobian",
+    "body_jacobian": "jacobian",
+    "space_jacobian": "jacobian",
+    "frame_jacobian": "jacobian",
+    "jacobian_dot": "jacobian_rate",
+    "coriolis": "coriolis_matrix",
+    "gravload": "gravity_forces",
+    "gravity_torques": "gravity_forces",
+    "gravity_vector": "gravity_forces",
+    "generalized_gravity": "gravity_forces",
+    "com": "center_of_mass",
+    "ccrba": "centroidal_momentum_matrix",
+    "energy": "kinetic_energy",
+    "joint_torque_regressor": "regressor",
+    "neutral_configuration": "neutral",
+    "random_configuration": "random",
+    "q0": "neutral",
+    "n": "nv",
+    "num_positions": "nq",
+    "num_velocities": "nv",
+    "dof": "nv",
+    "ndof": "nv",
+    "njoints": "nv",
+    "links": "bodies",
+    "joint_names": "joints",
+    "link_names": "bodies",
+    "body_names": "bodies",
+    "frame_names": "frames",
+    "joint_limits": "limits",
+    "qlim": "limits",
+    "q_lower": "limits.lower",
+    "q_upper": "limits.upper",
+    "lower": "limits.lower",
+    "upper": "limits.upper",
+    "lower_limits": "limits.lower",
+    "upper_limits": "limits.upper",
+    "lowerpositionlimit": "limits.lower",
+    "upperpositionlimit": "limits.upper",
+    "velocity_limits": "limits.velocity",
+    "velocitylimit": "limits.velocity",
+    "effort_limits": "limits.effort",
+    "effortlimit": "limits.effort",
+    "end_effector": "tool",
+    "visualize": "show",
+    "view": "show",
+    "display": "show",
+    "render": "show",
+    "animate": "show",
+    "step": "simulate",
+    "forward": "simulate",
+}
+"""Lower-case function and attribute names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox, and
+the corresponding names in chasles."""
+
+
+def suggested(name: str, known: Iterable[str]) -> str:
+    """Return a suggestion for an unknown name: its equivalent in chasles, or similar names."""
+    return foreign(name, known) or suggest(name, known)
+
+
+def foreign(name: str, known: Iterable[str]) -> str:
+    """Return the equivalent in chasles of a name from another library, or an empty string."""
+    plain = name.lower().removeprefix("compute_").removeprefix("get_").removeprefix("mj_")
+    ours = FOREIGN.get(name.lower()) or FOREIGN.get(plain) or ""
+    return f"it is called {ours!r} here" if ours.partition(".")[0] in known else ""
+
+
+KEYWORDS = {
+    "link": "frame",
+    "body": "frame",
+    "frame_name": "frame",
+    "link_name": "frame",
+    "end_effector": "frame",
+    "start": "guess",
+    "initial": "guess",
+    "q0": "guess",
+    "q_init": "guess",
+    "pose": "targets",
+    "goal": "targets",
+    "dq": "qd",
+    "qdot": "qd",
+    "ddq": "qdd",
+    "qddot": "qdd",
+    "fext": "f_ext",
+}
+"""Other names for keyword arguments, and the corresponding names in chasles."""
+
+
+def keyword(name: str, known: Iterable[str]) -> str:
+    """Return a suggestion for an unknown keyword argument, or an empty string."""
+    ours = KEYWORDS.get(name)
+    return f"did you mean {ours!r}?" if ours in known else suggest(name, known)
+
+
+def suggest(name: object, known: Iterable[str]) -> str:
+    """Suggest similar names for a misspelled name, or list the known names."""
+    names = list(known)
+    return one_of(name, names, "it has") if names else "there are none"
+
+
+MOST_NAMES = 12
+"""Maximum number of names listed."""
+
+
+def one_of(name: object, known: Iterable[str], otherwise: str = "use one of") -> str:
+    """Suggest similar names for a misspelled name, or list the valid names after `otherwise`."""
+    names = list(known)
+    listed = ", ".join(map(repr, names[:MOST_NAMES])) + ", ..." * (len(names) > MOST_NAMES)
+    return similar(name, names) or f"{otherwise} {listed}"
+
+
+def similar(name: object, known: Iterable[str]) -> str:
+    """Suggest names similar to a misspelled name, ignoring case; return "" if there are none."""
+    import difflib
+
+    if not isinstance(name, str):
+        return ""
+    plain = {each.lower(): each for each in known}
+    close = [plain[each] for each in difflib.get_close_matches(name.lower(), plain, n=3)]
+    return f"did you mean {', '.join(map(repr, close))}?" if close else ""
+
+
+def with_suggestions(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function whose error for an unknown keyword argument suggests a known one."""
+
+    from inspect import signature
+
+    @wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except TypeError:
+            known = dict(signature(function).parameters)
+            known.pop("self", None)
+            wrong = next((name for name in named if name not in known), None)
+            if wrong is None or any(p.kind is p.VAR_KEYWORD for p in known.values()):
+                raise
+        problem = f"{function.__qualname__}() got an unexpected keyword argument {wrong!r}"
+        raise ArgumentError("E-CALL-422", problem, keyword(wrong, known))
+
+    return called
+
+
+def suggest_keywords(module: ModuleType) -> None:
+    """Add suggestions for keyword arguments to the functions and classes in `module.__all__`."""
+    for name in module.__all__:
+        vars(module)[name] = suggesting(vars(module).get(name))
+
+
+def suggesting(value: Any) -> Any:
+    """Return a function or class whose errors suggest keyword arguments; return other values as is.
+
+    A function is also replaced in the module that defines it, so that it can be pickled.
+    """
+    if isinstance(value, type) and isinstance(vars(value).get("__init__"), FunctionType):
+        value.__init__ = with_suggestions(value.__init__)  # type: ignore[misc]
+    elif isinstance(value, FunctionType):
+        called, own = with_suggestions(value), vars(sys.modules[value.__module__])
+        if own.get(value.__name__) is value:
+            own[value.__name__] = called
+        return called
+    return value
