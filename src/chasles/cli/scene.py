@@ -16,7 +16,7 @@ from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
 from chasles.model.model import suggest
-from chasles.motion.contact.points import contact_points, depths, lifted
+from chasles.motion.contact.points import contact_points, depths, lifted, slot_names
 from chasles.motion.controllers import controlled
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
@@ -90,6 +90,10 @@ class Scene:
         """Return contact points (n, count, 3) in the world frame for configurations q (n, nq)."""
         pairs, stepped = self._pairs, self.stepped
         return contact_points(self.robot.model, pairs, q, count=count, stepped=stepped)
+
+    def slot_names(self, count: int) -> list[str]:
+        """Return the name of the pair of shapes at each of `count` contact points."""
+        return slot_names(self.robot.model, self._pairs, count, stepped=self.stepped)
 
     def sunken(self) -> dict[str, float]:
         """Return the initial penetration depths (m) of parts of the robot that are in the ground.
