@@ -68,8 +68,6 @@ class Scene:
         """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
-        if "ground" in top and self.stepped:  # the same defaults as for contacts="file"
-            options = {"integrator": TIME_STEPPING, "limits": True, "dissipation": True} | options
         options |= {
             "control": self.control,
             "steps": steps,
