@@ -348,7 +348,7 @@ class Stepped:
                 run(states, controls, rest, course.steps, often, course.threads)
             else:
                 self._by_host(run, states, controls, rest, lead, course, often, host)
-        place.check(records)
+        place.check(records, "reduce `dt`, or check the forces")
         q, qd, *forces = (r.reshape(*lead, *r.shape[1:]) for r in records)
         act = forces.pop() if self._behind else None
         gone, total = course.done + course.steps, course.total or course.steps
