@@ -89,6 +89,11 @@ class Scene:
         pairs, stepped = self._pairs, self.stepped
         return contact_points(self.robot.model, pairs, q, count=count, stepped=stepped)
 
+    @property
+    def pairs(self) -> int:
+        """Number of contact pairs."""
+        return len(self._pairs)
+
     def slot_names(self, count: int) -> list[str]:
         """Return the name of the pair of shapes at each of `count` contact points."""
         return slot_names(self.robot.model, self._pairs, count, stepped=self.stepped)

@@ -232,8 +232,9 @@ def simulate(
 
 def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> command.Answer:
     """Open the output folder, and run a simulation until it ends or is interrupted."""
-    with command.bar(None, progress.TextColumn("preparing the simulation ...")):
-        prepared = task.recording()
+    with command.bar(None, progress.TextColumn("{task.description} ...")) as told:
+        told(description="preparing the simulation")
+        prepared = task.recording(lambda words: told(description=words))
     with prepared as recording:
         return _recorded(task, recording, film, plots=plots)
 
