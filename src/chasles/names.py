@@ -143,14 +143,17 @@ def one_of(name: object, known: Iterable[str], otherwise: str = "use one of") ->
     return similar(name, names) or f"{otherwise} {listed}"
 
 
-def similar(name: object, known: Iterable[str]) -> str:
-    """Suggest names similar to a misspelled name, ignoring case; return "" if there are none."""
+def similar(name: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Suggest names similar to a misspelled name, ignoring case; return "" if there are none.
+
+    `cutoff` is the smallest similarity, between 0 and 1 (`difflib.get_close_matches`).
+    """
     import difflib
 
     if not isinstance(name, str):
         return ""
     plain = {each.lower(): each for each in known}
-    close = [plain[each] for each in difflib.get_close_matches(name.lower(), plain, n=3)]
+    close = [plain[each] for each in difflib.get_close_matches(name.lower(), plain, 3, cutoff)]
     return f"did you mean {', '.join(map(repr, close))}?" if close else ""
 
 

@@ -88,6 +88,16 @@ def test_examples_of_the_help_work(here: Path) -> None:
     assert not list(here.rglob("part-*"))
 
 
+def test_a_floating_base_fits_the_terminal(here: Path) -> None:
+    """The final state has one row for the orientation of the base and one for its position."""
+    (here / "dog.urdf").write_text(DOG)
+    flags = ["--floating", "--ground", "rigid,friction=0.8", "--duration", "0.01"]
+    text = call("dog.urdf", *flags, "--qd", "root_joint=0.1,0.2,0.3,0.4,0.5,0.6")
+    rows = [row for row in text.splitlines() if row.startswith(" root_joint")]
+    assert len(rows) == 2
+    assert max(map(len, rows)) < 100
+
+
 def test_pieces_and_parts_are_the_motion_of_simulate() -> None:
     """Results are bitwise equal to one call in Python, however the command divides the motion."""
     call("puma560", "--random", "3", "--duration", "0.35", "--save", "0", "-o", "a")

@@ -116,10 +116,12 @@ def test_true_is_the_plane_of_the_world_and_other_grounds_are_refused() -> None:
         contact.file_pairs(robot, ground=0.0)  # type: ignore[arg-type]
 
 
+@pytest.mark.filterwarnings("ignore:contacts from the file")
 def test_pairs_of_the_file_are_simulated_by_time_stepping() -> None:
     """Lists that contain a pair of the file are simulated by time stepping by default.
 
-    Event-driven contact remains the default for other lists.
+    Joint limits, damping and dry friction are then included, as for contacts="file". Event-driven
+    contact remains the default for other lists.
     """
     source = chasles.robots.quadruped().model.source
     shapes = tuple(replace(shape, role="collision") for shape in source.shapes[:2])
@@ -134,9 +136,13 @@ def test_pairs_of_the_file_are_simulated_by_time_stepping() -> None:
         ([by_hand], "rk4"),
         ([], "rk4"),
     ):
-        assert with_file(robot, Plan(contacts=pairs)).integrator == integrator
+        plan, stepped = with_file(robot, Plan(contacts=pairs)), integrator == "time-stepping"
+        assert (plan.integrator, plan.limits, plan.dissipation) == (integrator, stepped, stepped)
     plan = with_file(robot, Plan(contacts=found, integrator="dopri5"))
-    assert plan.integrator == "dopri5"
+    assert (plan.integrator, plan.limits, plan.dissipation) == ("dopri5", False, False)
+    for contacts in (found, "file"):
+        plan = with_file(robot, Plan(contacts=contacts, limits=False, dissipation=False))
+        assert (plan.limits, plan.dissipation) == (False, False)
 
 
 def test_the_ground_of_other_functions_is_found() -> None:
@@ -147,6 +153,8 @@ def test_the_ground_of_other_functions_is_found() -> None:
         robot.rollout(still, still, dt=0.1, steps=1, ground=True)  # type: ignore[call-arg]
     with raises("E-MOTION-090", "rollout_pullback()", "did you mean 'every'?"):
         robot.rollout_pullback(still, still, covectors=(None, None), dt=0.1, steps=1, evry=2)  # type: ignore[call-arg]
+    with raises("E-MOTION-090", "file_pairs()", "own=False"):
+        contact.file_pairs(robot, self_collision=False)  # type: ignore[call-arg]
     with raises("E-MOTION-134", "file_pairs(robot, ground=True)", "integrator='time-stepping'"):
         robot.simulate(still, still, duration=0.1, contacts="ground")
 

@@ -9,6 +9,7 @@ from support import raises
 
 import chasles
 from chasles import contact
+from chasles.motion.contact.points import slot_names
 
 BALLS = 4
 RADIUS = 0.05
@@ -52,6 +53,14 @@ def test_shared_slots_give_the_motion_of_separate_ones(balls, torsion):
     assert shared.touching.gaps.shape[-1] == BALLS + 3
     assert shared.overflow == alone.overflow == 0
     np.testing.assert_allclose(shared.q, alone.q, atol=1e-7)  # the residual is 1e-6
+
+
+def test_slots_are_named_by_pairs(balls):
+    """Each slot has the name of its pair; shared slots have a common name."""
+    alone, shared = (slot_names(balls.model, pairs(n), 99, stepped=True) for n in (0, 3))
+    assert alone[: BALLS + 1] == [f"b{k} on ground" for k in range(BALLS)] + ["b0 on b1"]
+    assert len(alone) == BALLS + 6
+    assert shared == alone[:BALLS] + ["6 pairs of links"] * 3
 
 
 def test_overflow_counts_steps_with_more_contacts_than_slots(balls):

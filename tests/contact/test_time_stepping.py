@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from support import raises
 import chasles
 from chasles import contact
 from chasles.expr import interpret
+from chasles.motion.drivers import stepping
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stepping import EFFORT, ROUGH, STATISTICS
@@ -51,6 +54,17 @@ def stepped(robot, q, pairs, duration, qd=None, dt=DT, **more):
     return robot.simulate(
         q, qd, duration=duration, dt=dt, contacts=pairs, integrator="time-stepping", **more
     )
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+def test_slow_compilation_is_announced_in_interactive_sessions(interactive, monkeypatch, capsys):
+    monkeypatch.setattr(stepping, "SLOW", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    if interactive:
+        monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    with stepping.announced("compiling ..."):
+        time.sleep(0.05)
+    assert capsys.readouterr().err == ("compiling ...\n" if interactive else "")
 
 
 def slid(robot, mu, angle):

@@ -4,13 +4,13 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import pytest
-from lint_files import EXAMPLES, LIMIT, arm
+from lint_files import EXAMPLES, LIMIT, SHAPE, arm, cross, joint, link
 from lint_page import PAGE, checks_table
 
 import chasles
+from chasles.formats.spelling import ATTRIBUTES
 from chasles.lint import CHECKS, SEVERITIES, Finding, lint
 from chasles.lint.repair import REPAIRS
-from chasles.lint.spelling import ATTRIBUTES
 
 
 def found(tmp_path: Path, text: str, suffix: str = ".urdf") -> tuple[Finding, ...]:
@@ -61,6 +61,47 @@ def test_a_misspelled_attribute_has_a_suggestion(wrong: str, right: str, tmp_pat
     text = arm(limit=LIMIT.replace(right, wrong))
     (remedy,) = (f.remedy for f in found(tmp_path, text) if f.check == "misspelled")
     assert remedy.startswith(f"did you mean '{right}'")
+
+
+SDF = """<sdf version="1.9"><model name="m"><link name="a"><inertial><mass>1</mass></inertial>
+<collision name="c"><pose>0 0 1 0 0 0</pose><geometry><sphere><radius>1</radius></sphere></geometry>
+</collision></link></model></sdf>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "right", "suffix"),
+    [
+        (cross(SHAPE.format("<origin/>")), "orgin", "origin", ".urdf"),
+        (cross(SHAPE.format("")), "colision", "collision", ".urdf"),
+        (arm(), "orgin", "origin", ".urdf"),
+        (arm(), "axes", "axis", ".urdf"),
+        (arm(), "Joint", "joint", ".urdf"),
+        (SDF, "inertail", "inertial", ".sdf"),
+        (SDF, "poes", "pose", ".sdf"),
+    ],
+)
+def test_a_misspelled_element_has_a_suggestion(
+    text: str, wrong: str, right: str, suffix: str, tmp_path: Path
+) -> None:
+    """Lint reports the element, and loading adds a note."""
+    text = text.replace(f"<{right}", f"<{wrong}").replace(f"</{right}", f"</{wrong}")
+    findings = [f for f in found(tmp_path, text, suffix) if f.check == "misspelled"]
+    assert findings
+    for finding in findings:
+        assert f"has the unknown element <{wrong}>" in finding.what
+        assert finding.remedy.startswith(f"did you mean '{right}'")
+    if right != "joint":  # without joints, the file does not load
+        notes = chasles.load(tmp_path / f"arm{suffix}").notes
+        assert any(f"unknown element <{wrong}>, which is ignored" in note for note in notes)
+
+
+def test_extensions_are_not_misspelled(tmp_path: Path) -> None:
+    """Elements of other programs, and their contents, give no findings and no notes."""
+    inside = SHAPE.format("<drake:orgin/><contact_coefficients mu='1'/>")
+    more = "<gazebo><orgin/></gazebo><loop_joint/>" + link("a", inside + "<contact/>")
+    text = arm(more=more + joint("ankle", "tip", "a"))
+    assert "misspelled" not in {f.check for f in found(tmp_path, text)}
+    assert not [x for x in chasles.load(tmp_path / "arm.urdf").notes if "unknown" in x]
 
 
 def test_attributes_that_are_written_are_known(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ WRONG = {
     "tau nan": (
         lambda: simulate(ROD, [0.0], [0.0], tau=lambda t, q, qd: [np.nan]),
         FloatingPointError,
-        "E-MOTION-039",
+        "E-MOTION-039 integrator='time-stepping'",
     ),
     "tau nan in a loop": (
         lambda: simulate(BARS, *closed(), tau=lambda t, q, qd: qd * (np.nan if t > 0.0 else 1.0)),

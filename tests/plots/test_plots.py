@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import chasles
+from chasles.plots import paper
 
 mpl.use("Agg")
 from matplotlib import pyplot
@@ -136,6 +137,33 @@ def test_pictures_are_drawn_where_asked() -> None:
     assert pyplot.get_fignums() == [figure.number]
     with raises("E-PLOT-004", "'3d'", "projection="):
         TWO.plot.workspace(samples=5, plane="3d", axes=right)
+
+
+def test_contact_plots_name_pairs_and_omit_inactive_slots() -> None:
+    """The gap of a pair is the smallest gap of its active slots."""
+    gaps = np.array([[0.3, 0.2, np.nan, np.nan], [0.1, 0.2, 0.05, np.nan]])
+    forces = np.zeros((2, 4, 3))
+    forces[1, :2] = [[0.0, 3.0, 4.0], [0.0, 0.0, 1.0]]
+    names = ["foot on ground"] * 2 + ["arm on trunk", "arm on foot"]
+    _, axes = paper.sheet(2)
+    paper.touches(names, forces, gaps, [0.0, 1.0], axes)
+    force, gap = ({x.get_label(): x.get_ydata() for x in each.lines} for each in axes)
+    assert [*gap] == [*force] == ["foot on ground", "arm on trunk", "arm on foot"]
+    assert np.array_equal(gap["foot on ground"], [0.2, 0.1])
+    assert np.array_equal(gap["arm on trunk"], [np.nan, 0.05], equal_nan=True)
+    assert np.isnan(gap["arm on foot"]).all()
+    assert np.allclose(force["foot on ground"], [0.0, 34.0**0.5])
+    assert axes[1].get_legend() is not None
+
+
+def test_plots_name_the_coordinates_of_a_free_joint() -> None:
+    robot = chasles.robots.quadruped()
+    drawn = paper.positions(robot, np.stack([robot.neutral()] * 2), None, None)
+    labels = [line.get_label() for line in drawn.lines]
+    assert [x.split()[-1] for x in labels[:7]] == ["qw", "qx", "qy", "qz", "x", "y", "z"]
+    looks = [(line.get_color(), line.get_linestyle()) for line in drawn.lines]
+    assert len(set(looks)) == len(looks)
+    pyplot.close(drawn.figure)
 
 
 def test_names_are_no_mathematics() -> None:

@@ -338,6 +338,10 @@ def test_motions_of_other_types_are_refused_with_a_remedy() -> None:
     ("arrays", "said"),
     [
         ({"t": np.zeros(2), "q": np.zeros((2, 3))}, "E-FILE-029 m.npz:"),
+        (
+            {"t": np.zeros(2), "q": np.zeros((2, 9)), "qd": np.zeros((2, 8))},
+            "E-FILE-029 floating=True",
+        ),
         ({"t": np.array([1.0, 0.0]), "q": np.zeros((2, 2))}, "E-FILE-092 m.npz:"),
         ({"t": np.zeros(1), "q": np.full((1, 2), np.nan)}, "E-FILE-030 m.npz:"),
         ({"q": np.zeros((1, 2))}, "E-FILE-027 m.npz:"),
@@ -348,6 +352,12 @@ def test_bad_motion_files(tmp_path: Path, arrays: dict[str, np.ndarray], said: s
     np.savez(path, format=np.array("chasles-motion-1"), **arrays)
     with raises(said):
         panel.read(path, chasles.robots.planar(2))
+
+
+def test_a_table_with_a_floating_base_needs_a_floating_robot(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("t,root_joint.q0,joint1.q,joint2.q\n0,1,0,0\n")
+    with raises("E-FILE-018", "floating=True"):
+        panel.read(tmp_path / "m.csv", chasles.robots.planar(2))
 
 
 def test_a_motion_file_of_another_kind(tmp_path: Path) -> None:

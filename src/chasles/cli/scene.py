@@ -15,7 +15,7 @@ from chasles.cli.scenario_fields import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS
 from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
-from chasles.motion.contact.points import contact_points, depths, lifted
+from chasles.motion.contact.points import contact_points, depths, lifted, slot_names
 from chasles.motion.controllers import controlled
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
@@ -68,8 +68,6 @@ class Scene:
         """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
-        if "ground" in top and self.stepped:  # the same defaults as for contacts="file"
-            options = {"integrator": TIME_STEPPING, "limits": True, "dissipation": True} | options
         options |= {
             "control": self.control,
             "steps": steps,
@@ -90,6 +88,15 @@ class Scene:
         """Return contact points (n, count, 3) in the world frame for configurations q (n, nq)."""
         pairs, stepped = self._pairs, self.stepped
         return contact_points(self.robot.model, pairs, q, count=count, stepped=stepped)
+
+    @property
+    def pairs(self) -> int:
+        """Number of contact pairs."""
+        return len(self._pairs)
+
+    def slot_names(self, count: int) -> list[str]:
+        """Return the name of the pair of shapes at each of `count` contact points."""
+        return slot_names(self.robot.model, self._pairs, count, stepped=self.stepped)
 
     def sunken(self) -> dict[str, float]:
         """Return the initial penetration depths (m) of parts of the robot that are in the ground.

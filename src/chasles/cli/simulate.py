@@ -86,14 +86,19 @@ class Task:
         """Return the paths of the input files: the scenario and the robot."""
         return [name for name in (self.target, scenario.top["robot"]) if Path(name).is_file()]
 
-    def recording(self) -> Recording:
-        """Prepare the output folder for a new or resumed simulation."""
+    def recording(self, told: Callable[[str], object] = lambda words: None) -> Recording:
+        """Prepare the output folder for a new or resumed simulation.
+
+        `told` is called with a description of each step that may take long.
+        """
         if self.resume and self.overwrite:
             problem = "--resume and --overwrite cannot be combined"
             raise ModelError(
                 "E-CLI-040", problem, "use --resume to continue, or --overwrite to start again"
             )
         scene = made(self.scenario(), trust=self.trust)
+        if scene.stepped:
+            told(f"compiling the step for {scene.pairs} contact pairs")
         first = _first(scene)  # check the scenario before any file is written
         recording = Recording(self.folder, scene)
         if self.resume:

@@ -33,6 +33,7 @@ from chasles.formats.recorded import (
 )
 from chasles.model import Model
 from chasles.model.description import some
+from chasles.model.graph import FREE
 from chasles.model.spaces import PositionSpace
 from chasles.names import suggest
 from chasles.writing import whole
@@ -386,7 +387,10 @@ def _header(file: str, known: Sequence[str]) -> _Header:
     for name in names:
         if name not in known and not IGNORED.fullmatch(name):
             problem = f"unknown column {short(name)}"
-            raise first.error("E-FILE-018", problem, suggest(name[:100], dict.fromkeys(known)))
+            remedy = suggest(name[:100], dict.fromkeys(known))
+            if name.startswith(f"{FREE}."):
+                remedy = "for a motion with a floating base, load the robot with floating=True"
+            raise first.error("E-FILE-018", problem, remedy)
         if names.count(name) > 1:
             raise first.error("E-FILE-019", f"column {name!r} appears twice", "remove one")
     return _Header(first, names, body)

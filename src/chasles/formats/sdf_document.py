@@ -13,6 +13,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.registry import VARIABLES, candidates, package_of
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
+from chasles.formats.spelling import SDF, note_misspelled
 from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
@@ -136,6 +137,7 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
     _convert(element, minor)
     if minor > NEWEST:
         part.note(f"version {version} is newer than 1.{NEWEST}; it is read as 1.{NEWEST}")
+    note_misspelled(part, SDF)
     return part, minor
 
 

@@ -22,6 +22,7 @@ from chasles.errors import ModelError
 from chasles.formats import xml_file as xml
 from chasles.formats.files import load, short, words
 from chasles.formats.gazebo_sensors import with_sensors
+from chasles.formats.spelling import ATTRIBUTES, URDF, note_misspelled
 from chasles.formats.urdf_machine import (
     add_springs,
     add_transmissions,
@@ -76,6 +77,7 @@ def described(
     parts = list(_named(robot, "link"))
     if not parts:
         raise robot.error("E-URDF-002", "the file has no links", "add a <link>")
+    note_misspelled(robot, URDF, ATTRIBUTES)
     links = tuple(map(_link, parts))
     joints, actuators = tuple(map(_joint, _named(robot, "joint"))), tuple[ActuatorData, ...]()
     extensions = [(part.get("reference", ""), part) for part in root.iterfind("{*}gazebo")]

@@ -40,7 +40,7 @@ CHECKS: dict[str, Check] = {
     "refused": Check("error", "files that cannot be loaded", joints.refused, "the robot cannot be used", "correct the file"),
     "number": Check("error", "text where numbers are expected", joints.number, "the file cannot be loaded", "give finite numbers"),
     "recovered": Check("warning", "malformed XML and incomplete inertias that are still read", joints.recovered, "other readers reject the file or interpret it differently", "correct the file"),
-    "misspelled": Check("warning", "unknown attributes of URDF elements whose names are similar to absent attributes", joints.misspelled, "readers ignore the attribute and use the default value", "correct the name of the attribute"),
+    "misspelled": Check("warning", "unknown elements and attributes whose names are similar to known ones, in URDF and SDF files", joints.misspelled, "readers ignore them and use default values", "correct the name"),
     "negative-mass": Check("error", "negative masses", bodies.impossible("negative-mass"), _NO_BODY, "give the actual mass in kg"),
     "not-positive": Check("error", "rotational inertias that are not positive definite", bodies.impossible("not-positive"), _NO_BODY, "give moments about the center of mass, along the axes of the inertial frame; check the signs of the products of inertia", "inertia"),
     "triangle": Check("error", "principal moments that violate the triangle inequality", bodies.impossible("triangle"), _NO_BODY, "give moments about the center of mass, along the axes of the inertial frame, from the CAD model", "inertia"),

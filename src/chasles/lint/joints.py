@@ -27,7 +27,7 @@ def recovered(sheet: Sheet) -> Iterator[Found]:
 
 
 def misspelled(sheet: Sheet) -> Iterator[Found]:
-    """Find unknown attributes whose names are similar to absent attributes."""
+    """Find unknown elements and attributes whose names are similar to known ones."""
     yield from sheet.misspelled
 
 

@@ -282,7 +282,7 @@ class Sheet:
     reductions
         Gear ratios of transmissions, as tuples ("file:line", joint, ratio).
     misspelled
-        Findings about unknown attributes whose names are similar to absent attributes.
+        Findings about unknown elements and attributes whose names are similar to known ones.
     missing
         Links whose mesh files do not exist, as tuples ("file:line", link, file name).
     """

@@ -18,10 +18,10 @@ from chasles.formats import urdf as urdf_file
 from chasles.formats import xacro as xacro_file
 from chasles.formats.files import is_number, load
 from chasles.formats.registry import candidates
+from chasles.formats.spelling import ATTRIBUTES, SDF, URDF, misspelled
 from chasles.formats.toml_file import UNITS, TomlFile
 from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, parse
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
-from chasles.lint.spelling import misspelled
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
 from chasles.model.description import spelled
 
@@ -152,8 +152,12 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
     ]
     joints = map(_sdf_joint, _owned(source, document.root.iter("joint")))
     found, mended = _found(source), _noted(notes)
-    parts = tuple(links), tuple(joints)
-    return Sheet(file, *parts, faults=found, recovered=mended, document=document)
+    parts, typos = (
+        (tuple(links), tuple(joints)),
+        _misspelled(Part(source, document.root, "file"), SDF),
+    )
+    sheet = Sheet(file, *parts, faults=found, recovered=mended, document=document)
+    return replace(sheet, misspelled=typos)
 
 
 def mjcf(file: str, *, meshes: bool) -> Sheet:
@@ -185,6 +189,12 @@ def _tolerant(file: str, space: str = "") -> Source:
 def _found(source: Source) -> tuple[Found, ...]:
     """Return findings for the invalid values that were recorded while a source was read."""
     return tuple(Found(*fault) for fault in source.faults or ())
+
+
+def _misspelled(root: Part, *known: Mapping[str, tuple[str, ...]]) -> tuple[Found, ...]:
+    """Return findings for the misspelled elements and attributes of a document."""
+    slips = misspelled(root, *known)
+    return tuple(Found(slip.part.owner, slip.part.where, *slip[1:]) for slip in slips)
 
 
 def why(file: str, error: ModelError) -> Found:
@@ -255,7 +265,7 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
     joints = tuple(map(_urdf_joint, parts["joint"]))
     mended, ratios = _noted([*notes, *robot.source.notes]), tuple(_reductions(robot))
     found, seen = _found(robot.source), tuple(_references(robot))
-    typos = tuple(misspelled(_owned(robot.source, (x.element for x in robot.all("link", "joint")))))
+    typos = _misspelled(robot, URDF, ATTRIBUTES)
     strict = replace(robot, source=replace(robot.source, faults=None))
     errors = tuple(why(file, error) for error in urdf_file.refusals(strict))
     sheet = Sheet(file, links, joints, seen, found, mended, needs_limits=True, reductions=ratios)

@@ -23,6 +23,9 @@ from chasles.model.description import (
 )
 from chasles.names import suggest
 
+FREE = "root_joint"
+"""Name of the free joint of a robot that is loaded with floating=True."""
+
 
 def from_graph(
     name: str,
@@ -181,7 +184,7 @@ def on_free_joint(
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
         return joints
-    name = unused_name("root_joint", {joint.name for joint in joints})
+    name = unused_name(FREE, {joint.name for joint in joints})
     return (JointData(name, "free", None, roots[0].name, where=roots[0].where), *joints)
 
 

@@ -46,7 +46,7 @@ def exported_step(
     count: int,
     dt: Any = None,
     contacts: Sequence[Any] | str = (),
-    limits: bool = False,
+    limits: bool | None = None,
     control: Any = None,
     ctrl: bool = False,
     q: Any = None,
@@ -69,7 +69,8 @@ def exported_step(
         raise InputError("E-EXPORT-014", f"{TIME_STEP} needs a step size", remedy, part="export")
     if ctrl and control is not None:
         raise InputError("E-EXPORT-015", "pass `control` or `ctrl`, not both", part="export")
-    plan = Plan(contacts=contacts, limits=limits, dissipation=dissipation, integrator=TIME_STEPPING)
+    lossy = dissipation or None
+    plan = Plan(contacts=contacts, limits=limits, dissipation=lossy, integrator=TIME_STEPPING)
     law = Controls() if ctrl else control
     step = checked_step(dt, "export: dt")
     start = _start(robot, q)

@@ -13,8 +13,14 @@ from chasles.names import suggest
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-ELSEWHERE = {"ground": "pass contacts=chasles.contact.file_pairs(robot, ground=True)"}
-"""Remedies for keyword arguments that belong to another function."""
+ELSEWHERE = {
+    "ground": "pass contacts=chasles.contact.file_pairs(robot, ground=True)",
+    **dict.fromkeys(
+        ("self_collision", "self_collisions", "self_contact"),
+        "file_pairs(robot, own=False) omits contact between the robot's own links",
+    ),
+}
+"""Remedies for keyword arguments that belong to another function or have another name."""
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -25,6 +31,18 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
             problem = f"{function}() got an unexpected keyword argument {name!r}"
             remedy = ELSEWHERE.get(name) or suggest(name, names)
             raise ArgumentError("E-MOTION-090", problem, remedy)
+
+
+def checked(function: T) -> T:
+    """Return a function that suggests a known keyword argument in place of an unknown one."""
+    known = signature(function).parameters
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **options: Any) -> Any:
+        check_keywords(function.__name__, options, known)
+        return function(*arguments, **options)
+
+    return called  # type: ignore[return-value]
 
 
 def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:

@@ -74,8 +74,9 @@ class Loads:
         Values of robot parameters by name: one value for the entire batch, or one per member.
     f_ext : mapping from str to Wrench or array_like, optional
         External wrenches.
-    dissipation : bool
-        True to include damping and dry friction of joints.
+    dissipation : bool, optional
+        True to include damping and dry friction of joints. Default: True only in "time-stepping"
+        with contacts from the robot's file ("file" or `contact.file_pairs`).
     """
 
     control: Forces = None
@@ -84,16 +85,19 @@ class Loads:
     parameters: Array = None
     model_parameters: Mapping[str, Array] | None = None
     f_ext: Mapping[str, Any] | None = None
-    dissipation: bool = False
+    dissipation: bool | None = None
 
 
 @dataclass(frozen=True)
 class Touch:
-    """Contact pairs, initial states of soft contacts, and a flag that enables joint limits."""
+    """Contact pairs, initial states of soft contacts, and a flag that enables joint limits.
+
+    The default of `limits` is that of `Loads.dissipation`.
+    """
 
     contacts: Sequence[Any] | str = ()
     contact_states: Array = None
-    limits: bool = False
+    limits: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -180,9 +184,9 @@ class Options(TypedDict, total=False):
     parameters: Array
     model_parameters: Mapping[str, Array] | None
     f_ext: Mapping[str, Any] | None
-    dissipation: bool
+    dissipation: bool | None
     contact_states: Array
-    limits: bool
+    limits: bool | None
     closure: ClosureFunction | None
     stabilization: float | None
     times: Array

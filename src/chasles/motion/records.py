@@ -144,7 +144,8 @@ class Touching(NamedTuple):
     forces : array, shape (..., n, points, 3)
         Forces on the body at each contact point, along the world axes (N).
     gaps : array, shape (..., n, points)
-        Distances at the contact points (m).
+        Distances at the contact points (m). In "time-stepping", a point that is not in use has the
+        gap 1000.
     states : array, shape (..., n, states)
         States of soft surfaces and friction, ordered by contact point.
     """

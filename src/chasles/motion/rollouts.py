@@ -37,10 +37,10 @@ class Steps(TypedDict, total=False):
     act: Array
     integrator: Stepped
     start: float
-    dissipation: bool
+    dissipation: bool | None
     contacts: Sequence[Pair] | str | None
     contact_states: Array
-    limits: bool
+    limits: bool | None
     threads: int | None
 
 
@@ -60,10 +60,10 @@ def _course(
     act: Array = None,
     integrator: str = "semi-implicit",
     start: float = 0.0,
-    dissipation: bool = False,
+    dissipation: bool | None = None,
     contacts: Sequence[Pair] | str | None = None,
     contact_states: Array = None,
-    limits: bool = False,
+    limits: bool | None = None,
     threads: int | None = None,
 ) -> tuple[Rollout | Stepped, Course]:
     """Return the compiled step for the options, and the inputs of the rollout."""
@@ -90,11 +90,13 @@ def _course(
         check_names(robot.model.source, plan)
         made = stepping.prepared(robot, plan, numbers[0], law, q)
     else:
-        for name, given in (("limits", limits is not False), ("contacts", contacts == "file")):
+        limited = limits is not None and limits is not False
+        for name, given in (("limits", limited), ("contacts", contacts == "file")):
             if given:
                 problem = f"`{name}` needs integrator {TIME_STEPPING!r}, not {integrator!r:.60}"
                 raise ArgumentError("E-MOTION-196", problem, part="rollout")
         check_names(robot.model.source, plan)
+        dissipation = False if dissipation is None else dissipation
         free = tuple(model_parameters or ())
         rest = (dissipation, contacts, numbers[0], parameters)
         made = prepared(robot, integrator, law, *rest, free=free)
@@ -154,7 +156,7 @@ def rollout(
     start : float, optional
         Initial time (s).
     dissipation : bool, optional
-        Include damping and dry friction of joints, as in `simulate`.
+        Include damping and dry friction of joints. The default is as in `simulate`.
     contacts : sequence of Pair, optional
         Pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`. For
         "time-stepping", pairs with the law `Rigid(...)` or `Compliant(...)`, or "file", as in
@@ -162,7 +164,7 @@ def rollout(
     contact_states : array_like, shape (..., states), optional
         Initial internal states of soft surfaces and friction. Default: zero.
     limits : bool, optional
-        Stop joints at their limits ("time-stepping" only).
+        Stop joints at their limits ("time-stepping" only). The default is as in `simulate`.
     threads : int, optional
         Number of threads. Default: all available threads for large batches.
 

@@ -119,7 +119,7 @@ def simulate(
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
         load exceeds the friction. With rigid contacts or limits, this option requires an explicit
-        integrator.
+        integrator. Default: True only in "time-stepping" with contacts from the robot's file.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional
@@ -138,13 +138,14 @@ def simulate(
         Seed of the sensor noise. Default: no noise.
     contacts : sequence of Pair or "file", optional
         Contact pairs, `contact.Pair(body, surface, law)`, all with soft laws or all with rigid
-        laws; see Notes. "file" uses the shapes, planes and friction of the robot's file. The
-        default integrator is then "time-stepping", with joint limits, damping and dry friction.
-        "time-stepping" is also the default for pairs from `contact.file_pairs`.
+        laws; see Notes. "file" uses the shapes, planes and friction of the robot's file. For
+        "file" and for pairs from `contact.file_pairs`, the default integrator is "time-stepping",
+        with joint limits, damping and dry friction.
     contact_states : array_like, shape (..., states), optional
         Initial internal states of soft surfaces and friction. Default: zero.
     limits : bool, optional
-        Stop joints at their limits.
+        Stop joints at their limits. Default: True only in "time-stepping" with contacts from the
+        robot's file.
     steps : int, optional
         Stop after this number of steps; resume from `Trajectory.end`.
     resume : End, optional
@@ -292,11 +293,11 @@ def _motion(
 
 
 def with_file(robot: Machine, plan: Plan) -> Plan:
-    """Return the plan with actual values in place of integrator "auto" and contacts "file".
+    """Return the plan with actual values in place of integrator "auto", contacts "file" and None.
 
     "auto" is replaced by the name of an integrator, and "file" by the contact pairs of the robot's
-    file. The contacts "file" also enable joint limits, damping and dry friction if the integrator
-    is "time-stepping".
+    file. By default, contacts from the file ("file" or `file_pairs`) also enable joint limits,
+    damping and dry friction if the integrator is "time-stepping".
     """
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
@@ -307,17 +308,17 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
         kept = robot.mechanism.kept
         if "contacts of the file" not in kept:
             kept["contacts of the file"] = tuple(file_pairs(robot))
-        found = kept["contacts of the file"]
-        integrator = TIME_STEPPING if plan.integrator == AUTOMATIC else plan.integrator
-        own = integrator == TIME_STEPPING
-        limits, dissipation = plan.limits or own, plan.dissipation or own
-        chosen = {"contacts": found, "limits": limits, "dissipation": dissipation}
-        return Plan(**vars(plan) | chosen | {"integrator": integrator})
-    if plan.integrator != AUTOMATIC:
-        return plan
-    given = given_pairs("simulate", plan.contacts)
-    stepped = any(isinstance(pair, Pair) and pair.from_file for pair in given)
-    return replace(plan, contacts=given, integrator=TIME_STEPPING if stepped else USUAL)
+        found, own = kept["contacts of the file"], True
+    else:
+        found = given_pairs("simulate", plan.contacts)
+        own = any(isinstance(pair, Pair) and pair.from_file for pair in found)
+    integrator = plan.integrator
+    if integrator == AUTOMATIC:
+        integrator = TIME_STEPPING if own else USUAL
+    usual = own and integrator == TIME_STEPPING
+    limits, dissipation = (usual if x is None else x for x in (plan.limits, plan.dissipation))
+    chosen = {"contacts": found, "limits": limits, "dissipation": dissipation}
+    return Plan(**vars(plan) | chosen | {"integrator": integrator})
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from chasles.errors import InputError, shown
-from chasles.formats.motion import columns, numbered
+from chasles.formats.motion import numbered
 from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
@@ -29,6 +29,11 @@ LONGEST = 24
 
 MOST_NAMED = 12
 """Maximum number of curves in a legend."""
+
+COLORS = 10
+"""Number of curves with different colors; further curves use other line styles."""
+
+STYLES = ("-", "--", ":", "-.")
 
 
 def new(axes: Axes | None, projection: str | None = None) -> Axes:
@@ -76,8 +81,9 @@ def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:
 
 def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: Any) -> None:
     """Draw curves over t, with a legend if there are at most `MOST_NAMED` curves."""
-    for label, values in lines.items():
-        axes.plot(t, values, label=label, **look)
+    for k, (label, values) in enumerate(lines.items()):
+        style = STYLES[k // COLORS % len(STYLES)]
+        axes.plot(t, values, label=label, **{"linestyle": style, **look})
     if 0 < len(lines) <= MOST_NAMED:
         legend(axes, columns=2 if len(lines) > 4 else 1)
 
@@ -107,14 +113,36 @@ def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
 
 def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
     """Plot joint positions q (n, nq) over time, one curve per coordinate."""
-    instants, across = times(t, len(q))
     units = {unit for i in robot.model.movers for unit in robot.model.bodies[i].joint.units}
-    known = [unit for unit in ("rad", "m") if unit in units]
-    long = (name.replace(".q", " ").rstrip() for name in columns(robot.model)["q"])
-    names = [shown(name, LONGEST) for name in long]
+    known = ", ".join(unit for unit in ("rad", "m") if unit in units)
+    title = f"joint positions ({known})" if known else "positions"
+    return _coordinates(robot, "position", title, q, t, axes)
+
+
+def velocities(robot: Robot, qd: np.ndarray, t: Any, axes: Axes | None) -> Axes:
+    """Plot joint velocities qd (n, nv) over time, one curve per degree of freedom."""
+    bodies = (robot.model.bodies[i] for i in robot.model.movers)
+    units = {unit for body in bodies for unit in body.joint.velocity_units}
+    known = ", ".join(f"{unit}/s" for unit in ("rad", "m") if unit in units)
+    return _coordinates(robot, "velocity", f"joint velocities ({known})", qd, t, axes)
+
+
+def _coordinates(
+    robot: Robot, kind: str, title: str, rows: np.ndarray, t: Any, axes: Axes | None
+) -> Axes:
+    """Plot positions or velocities; the legend names the coordinates as in `joint.numbers`."""
+    instants, across = times(t, len(rows))
+    names = []
+    for i in robot.model.movers:
+        joint, name = robot.model.bodies[i].joint, robot.model.bodies[i].data.name
+        words = getattr(joint.numbers, kind).split()
+        count = joint.nq if kind == "position" else joint.nv
+        long = [f"{name} {word}" for word in words]
+        names += long if len(long) == count > 1 else numbered(name, count)
     drawn = new(axes)
-    curves(drawn, instants, dict(zip(names, q.T, strict=True)))
-    return finish(drawn, f"joint positions ({', '.join(known)})" if known else "positions", across)
+    shortened = (shown(name, LONGEST) for name in names)
+    curves(drawn, instants, dict(zip(shortened, rows.T, strict=True)))
+    return finish(drawn, title, across)
 
 
 def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:
@@ -137,6 +165,37 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
     curves(drawn, instants, {"kinetic": kinetic, "change of potential": gained})
     curves(drawn, instants, {"sum": kinetic + gained}, color="k")
     return finish(drawn, "energy (J)", across)
+
+
+def touches(
+    names: Sequence[str], forces: np.ndarray, gaps: np.ndarray, t: Any, axes: Sequence[Axes]
+) -> None:
+    """Plot the contact force and the smallest gap of each pair over time.
+
+    Parameters
+    ----------
+    names : sequence of str, length points
+        Pair of shapes that each contact slot belongs to.
+    forces : array, shape (n, points, 3)
+        Contact forces (N). The forces at the points of a pair are added.
+    gaps : array, shape (n, points)
+        Gaps (m); NaN for inactive slots.
+    t : array_like, shape (n,)
+        Times (s).
+    axes : sequence of Axes
+        Axes for the forces and for the gaps.
+    """
+    instants, across = times(t, len(gaps))
+    near = np.where(np.isnan(gaps), np.inf, gaps)
+    columns = {name: [k for k, other in enumerate(names) if other == name] for name in names}
+    least = {name: np.min(near[:, of], axis=1) for name, of in columns.items()}
+    order = sorted(least, key=lambda name: float(np.min(least[name])))[:MOST_NAMED]
+    close = {name: least[name] for name in names if name in order}
+    pressed = {name: np.sum(forces[:, columns[name]], axis=1) for name in close}
+    curves(axes[0], instants, {x: np.linalg.norm(f, axis=-1) for x, f in pressed.items()})
+    curves(axes[1], instants, {x: np.where(a < np.inf, a, np.nan) for x, a in close.items()})
+    finish(axes[0], "contact forces (N)", across)
+    finish(axes[1], "smallest gaps (m)", across)
 
 
 # Argument checks ------------------------------------------------------------------------

@@ -33,7 +33,8 @@ from chasles.cli.scenario_fields import ACTUATORS, LAWS, METHODS
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, kind, note_lines, shoot
 from chasles.formats.motion import columns as motion_columns
 from chasles.formats.motion import effort_columns
-from chasles.plots.paper import curves, energies, finish, positions, sheet
+from chasles.motion.steps.spots import FAR
+from chasles.plots.paper import energies, finish, positions, sheet, touches, velocities
 from chasles.robot import Robot
 from chasles.view.video import check_video
 from chasles.writing import check_target, whole
@@ -231,8 +232,9 @@ def simulate(
 
 def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> command.Answer:
     """Open the output folder, and run a simulation until it ends or is interrupted."""
-    with command.bar(None, progress.TextColumn("preparing the simulation ...")):
-        prepared = task.recording()
+    with command.bar(None, progress.TextColumn("{task.description} ...")) as told:
+        told(description="preparing the simulation")
+        prepared = task.recording(lambda words: told(description=words))
     with prepared as recording:
         return _recorded(task, recording, film, plots=plots)
 
@@ -323,12 +325,15 @@ def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[s
 def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """Print the summary of a complete motion."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
-    rows = command.table(["joint"])
-    for column in ("q", "qd"):  # wrap the long vectors of free joints
-        rows.add_column(column, justify="right", overflow="fold")
+    rows = command.table(["joint"], ["q", "qd"])
     for joint in robot.joints:
-        parts = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]
-        rows.add_row(f"[cyan]{escape(joint)}[/]", *map(_numbers, parts))
+        q, qd = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]
+        parts = [("", q, qd)]
+        words = robot.joint(joint).traits.numbers.position
+        if words.startswith("qw") and len(q) > 4:  # a row with all numbers would be very long
+            parts = [(" orientation", q[:4], qd[:3]), (" position", q[4:], qd[3:])]
+        for which, *part in parts:
+            rows.add_row(f"[cyan]{escape(joint)}[/]{which}", *map(_numbers, part))
     console.print(rows)
     energy = found["energy"]
     console.print(
@@ -346,7 +351,10 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
 
 
 def _numbers(values: np.ndarray) -> str:
-    return f"{values[0]:.5g}" if len(values) == 1 else command.vector(values)
+    """Format one number or a vector; return "" if there are no values."""
+    if len(values) < 2:
+        return "".join(f"{x:.5g}" for x in values)
+    return command.vector(values)
 
 
 # Tables and plots ------------------------------------------------------------------------------
@@ -375,9 +383,9 @@ def _draw(arrays: Arrays, recording: Recording) -> list[Path]:
     step = max(1, len(arrays["t"]) // MOST_SHOWN)
     t, some = arrays["t"][::step], {name: a[::step] for name, a in arrays.items() if a.ndim}
     names = [MOTION_PLOT, ENERGY_PLOT]
-    figure, (place, energy) = sheet(2)
+    figure, (place, rate) = sheet(2)
     positions(recording.scene.robot, some["q"], t, place)
-    energies(some["kinetic"], some["potential"], t, energy)
+    velocities(recording.scene.robot, some["qd"], t, rate)
     recording.store(MOTION_PLOT, command.picture(figure, ".png"))
     figure, (energy, drift) = sheet(2)
     energies(some["kinetic"], some["potential"], t, energy)
@@ -387,11 +395,9 @@ def _draw(arrays: Arrays, recording: Recording) -> list[Path]:
     recording.store(ENERGY_PLOT, command.picture(figure, ".png"))
     if "contact_gaps" in some:
         names.append(CONTACT_PLOT)
-        figure, (forces, gaps) = sheet(2)
-        norms = np.linalg.norm(some["contact_forces"], axis=-1)
-        curves(forces, t, {f"point {k}": norm for k, norm in enumerate(norms.T)})
-        gaps.plot(t, some["contact_gaps"])
-        finish(forces, "contact forces (N)", "time (s)")
-        finish(gaps, "gaps (m)", "time (s)")
+        figure, axes = sheet(2)
+        pairs = recording.scene.slot_names(some["contact_gaps"].shape[1])
+        gaps = np.where(some["contact_gaps"] < 0.5 * FAR, some["contact_gaps"], np.nan)
+        touches(pairs, some["contact_forces"], gaps, t, axes)
         recording.store(CONTACT_PLOT, command.picture(figure, ".png"))
     return [recording.folder / name for name in names]

@@ -17,6 +17,7 @@ from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Sphere
 from chasles.motion.geometry.fields import HeightField
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
+from chasles.motion.keywords import checked
 from chasles.motion.steps.slots import supported
 
 FRICTION = (1.0, 0.005, 0.0001)
@@ -31,6 +32,7 @@ SLOTS = 8
 there are more than `MOST_OWN` pairs."""
 
 
+@checked
 def file_pairs(
     robot: Machine,
     *,
@@ -69,7 +71,8 @@ def file_pairs(
     -------
     pairs : list of Pair
         The pairs, for `contacts=` of `Robot.simulate`, whose default integrator is then
-        "time-stepping". Pairs that cannot be compiled are omitted with a warning.
+        "time-stepping", with joint limits, damping and dry friction. Pairs that cannot be compiled
+        are omitted with a warning.
 
     Examples
     --------
@@ -133,7 +136,7 @@ def file_pairs(
         if ground:
             problem = "no collision shape can touch the ground, so the robot falls"
             remedy = "add collision shapes to the robot's file, or define the contact pairs"
-        warnings.warn(f"contacts from the file: {problem}; {remedy}", stacklevel=3)
+        warnings.warn(f"contacts from the file: {problem}; {remedy}", stacklevel=4)
     return found + among
 
 
@@ -161,7 +164,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
         problem = f"unsupported pairs of shapes do not collide ({len(left)}): {words}"
-        warnings.warn(f"contacts from the file: {problem}", stacklevel=4)
+        warnings.warn(f"contacts from the file: {problem}", stacklevel=5)
 
 
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
@@ -312,7 +315,7 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
     if path is None:
         warnings.warn(
             f"contacts from the file: mesh {shape.file!r} was not found, so it is ignored",
-            stacklevel=5,
+            stacklevel=6,
         )
         return
     points = np.concatenate([vertices for vertices, _ in mesh_files.triangles(path)])

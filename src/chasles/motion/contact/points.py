@@ -55,6 +55,28 @@ def contact_points(
     return points
 
 
+def slot_names(model: Model, pairs: Sequence[Pair], count: int, *, stepped: bool) -> list[str]:
+    """Return the name of the pair of each of `count` contact points, such as "foot on ground".
+
+    The order of the points, and `stepped`, are those of `contact_points`. The slots that several
+    pairs share have a common name.
+    """
+    if not stepped:
+        return [_name([pair]) for pair in pairs for _ in range(pair.points)]
+    scene = Scene(model, tuple(pairs))
+    own, crowded = scene.few
+    groups = [([pair], 1) for pair, _ in own]
+    groups += [([pair for pair, _ in crowd.spots], crowd.slots) for crowd in crowded]
+    groups += [(group.pairs, group.slots) for group in scene.unseen]
+    return [_name(some) for some, slots in groups for _ in range(slots)][:count]
+
+
+def _name(pairs: Sequence[Pair]) -> str:
+    """Return the name of the links in a pair, or the number of pairs."""
+    names = list(dict.fromkeys(" on ".join(f or "ground" for f in pair.frames) for pair in pairs))
+    return names[0] if len(names) == 1 else f"{len(names)} pairs of links"
+
+
 def _reduced(model: Model, pairs: Sequence[Pair], q: np.ndarray) -> list[Any]:
     """Return the body of each pair; hulls keep only the corners that are lowest in some state.
 

@@ -108,6 +108,13 @@ class Course:
     model_parameters: Any = None
 
 
+TOO_FAST = (
+    "reduce `dt`, or use integrator='time-stepping'; the built-in controllers, such as PDControl, "
+    "check `dt` against their gains"
+)
+"""Remedy for motions with explicit integrators that become infinite."""
+
+
 class Rollout:
     """Compiled simulation of a robot with a fixed step size.
 
@@ -215,7 +222,7 @@ class Rollout:
                 rest += unrecorded
             if math.prod(lead):
                 loop(states, controls, rest, steps, often, course.threads)
-            place.check(records)
+            place.check(records, TOO_FAST)
             along = [r.reshape(*lead, *r.shape[1:]) for r in records]
             q, qd, *surfaces = (a[..., -1, :] for a in along)
             q, gone = place.joined([q, *surfaces]) if surfaces else q, done + steps

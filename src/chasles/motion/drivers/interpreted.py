@@ -310,7 +310,7 @@ def _under(
         qdd = dynamics(t, q, qd, tau, *wrenches)
         if not np.isfinite(qdd).all():
             problem = f"accelerations are not finite at t = {t:.6g} s"
-            remedy = "reduce `dt`, or check `tau` for values that are too large"
+            remedy = "reduce `dt`, check `tau`, or use integrator='time-stepping'"
             raise NotFiniteError("E-MOTION-039", problem, remedy, part="simulate")
         return np.concatenate([qdd, *rates], -1) if rates else qdd
 

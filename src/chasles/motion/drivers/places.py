@@ -93,13 +93,12 @@ class Place:
         """Call a kernel and return its results."""
         return call(kernel, self.function, tuple(arguments), None, threads)
 
-    def check(self, records: Sequence[Any]) -> None:
-        """Raise an error if recorded velocities are not finite."""
+    def check(self, records: Sequence[Any], remedy: str) -> None:
+        """Raise an error with the given remedy if recorded velocities are not finite."""
         if not np.isfinite(records[1][:, -1]).all():  # non-finite velocities remain non-finite
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             problem = f"velocities of state {row} are not finite at record {kept}"
-            remedy = "reduce `dt`, or check the forces"
             raise NotFiniteError("E-MOTION-014", problem, remedy, part=self.function)
 
 
@@ -158,7 +157,7 @@ class _GPU(Place):
     def call(self, kernel: Any, arguments: Sequence[Any], threads: int | None) -> Any:
         return kernel.call(self.function, arguments)
 
-    def check(self, records: Sequence[Any]) -> None:
+    def check(self, records: Sequence[Any], remedy: str) -> None:
         """Accept all results: on a GPU, values that are not finite do not raise an error."""
 
 

@@ -8,8 +8,10 @@ This module compiles the programs of a step, checks their input arrays and recor
 
 import gc
 import math
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -22,6 +24,7 @@ from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.expr.scalar import uncollected
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
+from chasles.functions.programs import candidates
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
@@ -62,6 +65,28 @@ TIME_STEPPING = "time-stepping"
 MANY = 1_000_000
 """Number of objects above which the expressions of a compiled step are freed. The expressions for
 contacts of detailed meshes take hundreds of megabytes."""
+
+
+SLOW = 3.0
+"""Compilation time (s) after which interactive sessions print a message."""
+
+
+@contextmanager
+def announced(words: str) -> Iterator[None]:
+    """Print a message if the `with` block takes longer than `SLOW` in an interactive session.
+
+    The message is written to standard error, and only if it is a terminal.
+    """
+    if not (hasattr(sys, "ps1") and sys.stderr.isatty()):
+        yield
+        return
+    timer = threading.Timer(SLOW, partial(print, words, file=sys.stderr, flush=True))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @dataclass(frozen=True)
@@ -105,6 +130,8 @@ class Stepped:
         free: tuple[str, ...] = (),
     ) -> None:
         require_tree(model, "time-stepping", "use another integrator", loops=True)
+        if model.idle and model.source.closure is None:
+            candidates(model, "forward_dynamics")  # raises the error for singular mass matrices
         self.model, self.scene, self.dt, self.parameters = model, scene, dt, parameters
         self.control = None if control is None else traced(model, control, parameters)
         words = repr((scene.pairs, scene.limits, scene.dissipation, scene.stopped))
@@ -189,7 +216,8 @@ class Stepped:
         between the parts (`steps.apart`). The programs `brake` and `end` are never divided.
         """
         target, alone = (backend, dtype), ("brake", "end")
-        with COMPILING, uncollected(), ExitStack() as stack:
+        words = f"compiling the step for {len(self.scene.pairs)} contact pairs ..."
+        with COMPILING, announced(words), uncollected(), ExitStack() as stack:
             long = not whole and self._is_long(*target)
             divided = [n for n in names if n not in alone] if long else []
             calls = {name: called(name, self.scene.picks) for name in divided}
@@ -345,7 +373,7 @@ class Stepped:
                 run(states, controls, rest, course.steps, often, course.threads)
             else:
                 self._by_host(run, states, controls, rest, lead, course, often, host)
-        place.check(records)
+        place.check(records, "reduce `dt`, or check the forces")
         q, qd, *forces = (r.reshape(*lead, *r.shape[1:]) for r in records)
         act = forces.pop() if self._behind else None
         gone, total = course.done + course.steps, course.total or course.steps

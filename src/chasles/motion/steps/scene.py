@@ -48,7 +48,7 @@ class Scene:
         return self.spots(symbols(Arena(RULES), "q", (self.model.nq,)))
 
     @cached_property
-    def _few(self) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
+    def few(self) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
         """Contact points as in `usual`, but with convex hulls reduced to a few of their vertices.
 
         The number of points is the same as in `usual`, so these points suffice to count slots. The
@@ -64,7 +64,7 @@ class Scene:
     @cached_property
     def slots(self) -> int:
         """Number of contact slots (potential contact points)."""
-        own, crowded = self._few
+        own, crowded = self.few
         shared = [crowd.slots for crowd in crowded] + [group.slots for group in self.unseen]
         return len(own) + sum(shared)
 
@@ -74,14 +74,14 @@ class Scene:
 
         In a small problem, the sum over all groups of slots times points is at most `MANY`.
         """
-        crowded = self._few[1]
+        crowded = self.few[1]
         many = sum(crowd.slots * len(crowd.spots) for crowd in crowded) > MANY
         return [crowd.slots for crowd in crowded] if many else []
 
     def forget(self) -> None:
         """Free the expressions of contact points, and keep the numbers of slots."""
         _ = self.slots, self.picks
-        for name in ("usual", "_few"):
+        for name in ("usual", "few"):
             self.__dict__.pop(name, None)
 
     @property
