@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -194,7 +195,8 @@ class Deriving(Moving):
                [-2.352, -2.352]])
         """
         options = doors.order_option(function, arguments) | options
-        key = ("derivatives", (function, wrt, order, dissipation, method, *options.items()))
+        words = function, wrt, order, dissipation, method, *chain.from_iterable(options.items())
+        key = ("derivatives", words)
         plain = f_ext is None and out is None and threads is None
         ready = self.mechanism.found(key) if plain else None
         if ready is not None:
