@@ -18,7 +18,7 @@ from chasles.backends.objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.names import suggested
-from chasles.functions.programs import check_axes, checked_point, spaces
+from chasles.functions.programs import check_axes, checked_order, checked_point, spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
 from chasles.model.given import a_name, some_names, some_numbers
@@ -100,7 +100,9 @@ def derivative_names(
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-031", problem, suggested(function, FUNCTIONS))
-    sign = spaces(function, order)
+    sign = spaces(function)
+    if sign.any_order:
+        sign = spaces(function, checked_order(function, order))
     if len(sign.outputs) > 1:
         remedy = (
             "pass the name of a function with one result, such as mass_matrix or forward_dynamics"
