@@ -15,7 +15,7 @@ from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import Load as Held
 from chasles.backends.objects import places
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.expr import Variable
 from chasles.functions.names import suggested
 from chasles.functions.programs import check_axes, checked_order, checked_point, spaces
@@ -305,7 +305,12 @@ def refuse(function: str, *arguments: Any) -> None:
 
 def module(package: str) -> Any:
     """Import and return the chasles module that supports the arrays of a package such as JAX."""
-    return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
+    try:
+        return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
+    except ImportError as error:
+        name = next((row.name for row in LIBRARIES if row.package == package), package)
+        problem = f"{name} is required, but cannot be imported ({said(error)})"
+        raise MissingPackageError("E-GPU-026", problem, f"install {name}") from None
 
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
