@@ -550,6 +550,29 @@ def test_options_do_not_get_mixed_up() -> None:
         assert damped.shape == (2, 2)
 
 
+def test_equal_options_of_other_types_are_refused_after_a_valid_call() -> None:
+    """The cache of functions does not confuse True with 1, although both are equal."""
+    for make in (planar, lambda n: planar(n).drive({"joint1": lambda t: 0.1 * t}).at_time(0.5)):
+        robot = make(3)
+        q, z = np.zeros(robot.nq), np.zeros(robot.nv)
+        force = {"f_ext": {"tip": np.zeros(6)}}
+        for packed, others in ((True, (1, np.True_, 1.0)), (False, (0, 0.0))):
+            robot.mass_matrix(q, packed=packed)
+            robot.mechanism.mass_matrix(q, packed=packed)
+            for other in others:
+                for given in (robot, robot.mechanism):
+                    with raises("E-CALL-095"):
+                        given.mass_matrix(q, packed=other)
+        robot.derivatives("inverse_dynamics", q, z, z, wrt="q", order=1)
+        for order in (True, 1.0, np.float64(1.0)):
+            with raises("E-ROBOT-022"):
+                robot.derivatives("inverse_dynamics", q, z, z, wrt="q", order=order)
+        robot.mechanism.derivatives("mass_matrix", q, wrt="q", packed=True)
+        with raises("E-CALL-095"):
+            robot.mechanism.derivatives("mass_matrix", q, wrt="q", packed=1)
+        assert robot.inverse_dynamics(q, z, z, **force).shape == (robot.nv,)
+
+
 def test_shapes_and_outputs() -> None:
     robot = planar(2)
     q, qd, qdd = state(robot, 19, (4, 3))

@@ -1,6 +1,7 @@
 """Choice of the device for a batch, with a simulated clock and GPU."""
 
 import pickle
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -191,8 +192,31 @@ def test_bad_arrays_are_refused_as_by_the_cpu(machines: Machines) -> None:
         inverse(q, qd)
     with raises("E-GPU-020", "'float64'", "'float32'"):
         inverse.report("float16")
-    with raises("E-GPU-019"):
-        inverse.choice(-1)
+    wrong: list[Any] = [-1, True, 1.5, float("nan"), 2**64 + 1, "x", None]
+    for count in wrong:
+        with raises("E-CALL-003"):
+            inverse.choice(count)
+    assert inverse.choice(np.int64(2 * DOOR)) == "cuda"
+
+
+def test_a_number_of_threads(machines: Machines) -> None:
+    """Threads apply to batches on the CPU, and are checked on both devices."""
+    inverse = chasles.compile(planar(2), "inverse_dynamics", device="auto")
+    for count in (7, 2 * DOOR):
+        given = arrays(count)
+        expected, out = inverse.function(*given), np.empty((count, 2))
+        assert np.array_equal(inverse(*given, threads=1), expected)
+        assert inverse(*given, out=out, threads=2) is out
+        assert np.array_equal(out, expected)
+        with raises("E-CALL-003"):
+            inverse(*given, threads=-1)
+
+
+def test_a_gpu_function_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.delitem(sys.modules, "chasles.functions.libraries.cupy", raising=False)
+    with raises("E-GPU-026", "CuPy", kind=ModuleNotFoundError):
+        chasles.compile(planar(2), "mass_matrix", device="cuda")([0.0, 0.0])
 
 
 def test_device_and_backend() -> None:

@@ -90,6 +90,16 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ("invers_dynamics", {}, ValueError, "E-CALL-025"),
         (lambda q: q, {"frame": "tool"}, TypeError, "E-GPU-030"),
         (lambda x: x, {}, TypeError, "E-GPU-027"),
+        ("mass_matrix", {"library": []}, TypeError, "E-CALL-110"),
+        (None, {}, TypeError, "E-GPU-038"),
+        (max, {}, TypeError, "E-GPU-038"),
+        (lambda x: x, {"shapes": 3}, TypeError, "E-CALL-112"),
+        (lambda x: x, {"shapes": {"x": 3}}, TypeError, "E-GPU-039"),
+        (lambda x: x, {"shapes": {"x": (2**64 + 1,)}}, ValueError, "E-CALL-003"),
+        (lambda x: x, {"shapes": {"x": (-3,)}}, ValueError, "E-CALL-003"),
+        (lambda x: x, {"shapes": {"x": (2**53, 2**53)}}, ValueError, "E-GPU-040"),
+        ("mass_matrix", {"batch": 2**50}, ValueError, "E-GPU-040"),
+        ("mass_matrix", {"batch": (1,) * 70}, ValueError, "E-GPU-040"),
     ]
     for function, options, error, code in cases:
         with raises(code, kind=error):

@@ -236,6 +236,13 @@ def test_bad_input() -> None:
         go(qd=np.full(6, 1e200), steps=50)
 
 
+@pytest.mark.parametrize("method", ["semi-implicit", "time-stepping"])
+def test_records_that_do_not_fit_in_memory(method: str) -> None:
+    q = np.zeros((10**6, 2))
+    with raises("E-MOTION-199", "3.2e+05 GB", "every"):
+        planar(2).rollout(q, [0.0, 0.0], dt=1e-3, steps=10**7, integrator=method)
+
+
 def test_every_method_is_known() -> None:
     assert set(STEPS) == {"euler", "heun2", "heun3", "rk4", "semi-implicit"}
 

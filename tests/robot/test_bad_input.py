@@ -265,17 +265,37 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     "order 0": (
         lambda r: chasles.compile(r, "frame_motion", frame="tool", order=0),
         ValueError,
-        "E-CALL-020 frame_motion",
+        "E-CALL-003 frame_motion",
     ),
     "order 1.5": (
         lambda r: chasles.cost(r, "frame_motion", frame="tool", order=1.5),
         ValueError,
-        "E-CALL-020 1.5",
+        "E-CALL-003 1.5",
     ),
     "order True": (
         lambda r: chasles.compile(r, "jacobian_rate", frame="tool", order=True),
         ValueError,
-        "E-CALL-020 jacobian_rate",
+        "E-CALL-003 jacobian_rate",
+    ),
+    "order 2**53": (
+        lambda r: chasles.compile(r, "frame_motion", frame="tool", order=2**53),
+        ValueError,
+        "E-CALL-003 rates",
+    ),
+    "order 33 of derivatives": (
+        lambda r: chasles.compile(r, "frame_motion", frame="tool", order=33, wrt="q"),
+        ValueError,
+        "E-CALL-003 not 33",
+    ),
+    "order of a pullback": (
+        lambda r: r.pullback("frame_motion", Q, Q, covector=Q, order=10**5000),
+        ValueError,
+        "E-CALL-003 bits",
+    ),
+    "33 rates": (
+        lambda r: r.frame_motion(Q, *[Q] * 33, frame="tool"),
+        ValueError,
+        "E-CALL-003 not 33",
     ),
     "order of a function without": (
         lambda r: chasles.compile(r, "jacobian", frame="tool", order=2),
@@ -285,7 +305,7 @@ OPTIONS: dict[str, tuple[Callable[[chasles.Robot], Any], type, str]] = {
     "rate of order 0": (
         lambda r: r.jacobian_rate(Q, Q, frame="tool", order=0),
         ValueError,
-        "E-CALL-020 jacobian_rate",
+        "E-CALL-003 jacobian_rate",
     ),
     "rate of order 2 without qdd": (
         lambda r: r.jacobian_rate(Q, Q, frame="tool", order=2),

@@ -109,7 +109,7 @@ def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST)
         count = least - 1
     if not least <= count <= most or isinstance(value, bool):
         wanted = "a positive integer" if least == 1 else f"an integer of at least {least}"
-        given = f"an integer of {count.bit_length()} bits" if count > most else repr(value)
+        given = f"an integer of {count.bit_length()} bits" if count > LARGEST else repr(value)
         raise InputError("E-CALL-003", f"{what} must be {wanted}, at most {most}, not {given}")
     return count
 

@@ -250,7 +250,7 @@ class Compiled:
         single = self.recipe.dtype == "float64" and all(map(is_single, arguments)) and arguments
         if not backends.takes_numpy(self.recipe.backend):
             kernel = self.single.kernel if single else self.kernel
-            return module("cupy").run(self, kernel, arguments, out)
+            return module("cupy").run(self, kernel, arguments, out, threads)
         if single:
             return self.single(*arguments, out=out, threads=threads)
         return self._run(self.kernel, arguments, out, threads)

@@ -21,7 +21,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends import cache
-from chasles.backends.arrays import COMPILING, batch_shape
+from chasles.backends.arrays import COMPILING, batch_shape, checked_count
 from chasles.backends.cache import Artifact
 from chasles.errors import InputError, said
 from chasles.functions.compiled import Compiled
@@ -65,6 +65,7 @@ class Report:
 
     def choice(self, count: int) -> Literal["cpu", "cuda"]:
         """Return the faster device for a batch of `count` states."""
+        count = checked_count("choice: count", count, least=0)
         return "cuda" if bisect.bisect_right(self.turns, count) % 2 else "cpu"
 
     @property
@@ -111,7 +112,8 @@ class Automatic:
 
     Call this object like a `Compiled` function. Batches of NumPy arrays and lists run on the CPU or
     on the GPU. CuPy, PyTorch and JAX arrays are processed on the device that stores them. The first
-    call for each dtype times both devices (`report`). The function can be pickled.
+    call for each dtype times both devices (`report`). `threads` is the number of CPU threads, and
+    has no effect on batches that run on the GPU. The function can be pickled.
     """
 
     def __init__(self, function: Compiled) -> None:
@@ -119,15 +121,20 @@ class Automatic:
         self.interface = function.interface
         self._reports: dict[str, Report] = {}
 
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+    def __call__(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
         if any(library_of(a) is not None for a in (*arguments, out)):
-            return self.function(*arguments, out=out)
+            return self.function(*arguments, out=out, threads=threads)
+        title = self.function.recipe.function
+        threads = None if threads is None else checked_count(f"{title}: threads", threads)
         single = all(getattr(a, "dtype", None) == np.float32 for a in arguments)
         function = self.function.single if single and arguments else self.function
         known = self._report(function)
         on_gpu = known.turns and known.choice(self._count(arguments)) == "cuda"
-        run = function.from_host if on_gpu else function.fast
-        return run(*arguments) if out is None else run(*arguments, out=out)
+        named: dict[str, Any] = {} if out is None else {"out": out}
+        if on_gpu:
+            return function.from_host(*arguments, **named)
+        named |= {} if threads is None else {"threads": threads}
+        return function.fast(*arguments, **named)
 
     def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
         """Return the device for a batch, after timing both devices if necessary.
@@ -144,8 +151,6 @@ class Automatic:
         device : {"cpu", "cuda"}
             The faster device for this batch, with the time for copies included.
         """
-        if count < 0:
-            raise InputError("E-GPU-019", f"the number of states must be non-negative, not {count}")
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:

@@ -15,9 +15,9 @@ from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import Load as Held
 from chasles.backends.objects import places
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.expr import Variable
-from chasles.functions.programs import check_axes, checked_point, spaces
+from chasles.functions.programs import check_axes, checked_order, checked_point, spaces
 from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
 from chasles.model.given import a_name, some_names, some_numbers
@@ -100,7 +100,9 @@ def derivative_names(
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-031", problem, suggested(function, FUNCTIONS))
-    sign = spaces(function, order)
+    sign = spaces(function)
+    if sign.any_order:
+        sign = spaces(function, checked_order(function, order))
     if len(sign.outputs) > 1:
         remedy = (
             "pass the name of a function with one result, such as mass_matrix or forward_dynamics"
@@ -303,7 +305,12 @@ def refuse(function: str, *arguments: Any) -> None:
 
 def module(package: str) -> Any:
     """Import and return the chasles module that supports the arrays of a package such as JAX."""
-    return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
+    try:
+        return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
+    except ImportError as error:
+        name = next((row.name for row in LIBRARIES if row.package == package), package)
+        problem = f"{name} is required, but cannot be imported ({said(error)})"
+        raise MissingPackageError("E-GPU-026", problem, f"install {name}") from None
 
 
 _TAKERS: dict[str, Callable[..., Any]] = {}

@@ -1,17 +1,20 @@
 """Capture functions in CUDA graphs, which launch all GPU kernels of the functions at once."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from chasles.errors import ArgumentError, InputError, MissingPackageError, said
+from chasles.backends.arrays import checked_count
+from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import module
+from chasles.model.given import a_mapping, a_name
 from chasles.names import one_of
 
-LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
-"""Array libraries that support CUDA graphs: import name and display name.
+LIBRARIES = ("cupy", "torch")
+"""Import names of the array libraries that support CUDA graphs.
 
 The module in `functions/libraries` for each library defines the function `captured`.
 """
@@ -67,35 +70,51 @@ def captured(
     device: int | None,
 ) -> Graph:
     """Record the GPU operations of a function as a graph with the initial inputs `values`."""
-    if library not in LIBRARIES:
+    if a_name("`library`", library, "graph") not in LIBRARIES:
         remedy = one_of(library, LIBRARIES)
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
-    try:
-        door = module(library)
-    except ImportError as error:
-        reason = said(error)
-        problem = f"{LIBRARIES[library]} is required, but cannot be imported ({reason})"
-        remedy = f"install {LIBRARIES[library]}"
-        raise MissingPackageError("E-GPU-026", problem, remedy, part="graph") from None
-    found: Graph = door.captured(function, values, device)
+    found: Graph = module(library).captured(function, values, device)
     return found
 
 
 def shapes_of(
     function: Callable[..., Any],
     known: Mapping[str, tuple[int, ...]],
-    given: Mapping[str, tuple[int, ...]],
+    given: Any,
 ) -> dict[str, tuple[int, ...]]:
     """Return the shapes of a function's arguments for a single state, by argument name.
 
     `known` contains default shapes. `given` contains shapes that replace or extend the defaults.
     """
-    names = list(inspect.signature(function).parameters)
-    shapes = {**known, **given}
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        problem = f"`function` must be a name or a Python function, not {function!r:.60}"
+        raise ArgumentError("E-GPU-038", problem, part="graph") from None
+    shapes = {**known, **a_mapping("`shapes`", given, "graph")}
     for name in names:
         if name not in shapes:
             shape = f"shapes={{{name!r}: (...)}}"
             remedy = f"rename the argument to one of {', '.join(known)}, or pass its shape: {shape}"
             problem = f"the shape of argument {name!r} is unknown"
             raise ArgumentError("E-GPU-027", problem, remedy, part="graph")
-    return {name: tuple(shapes[name]) for name in names}
+    return {name: _checked_shape(name, shapes[name]) for name in names}
+
+
+def _checked_shape(name: str, shape: Any) -> tuple[int, ...]:
+    """Return the shape of an argument as a tuple of integers, or raise an error."""
+    if not isinstance(shape, tuple | list):
+        problem = f"the shape of argument {name!r} must be a tuple of sizes, not {shape!r:.60}"
+        raise ArgumentError("E-GPU-039", problem, part="graph")
+    return tuple(checked_count(f"graph: shape of {name!r}", size, least=0) for size in shape)
+
+
+def initial(name: str, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Return an array of zeros for an argument, or raise an error if memory is insufficient."""
+    try:
+        return np.zeros(shape, dtype)
+    except (MemoryError, ValueError):
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        problem = f"argument {name!r} needs {size / 1e9:.3g} GB, more than the available memory"
+        remedy = "reduce `batch` or `shapes`"
+        raise InputError("E-GPU-040", problem, remedy, part="graph") from None

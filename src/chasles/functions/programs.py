@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.method import massive_joints, plain_loads, steady_gears
+from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.expr import Arena, Program, Staged
 from chasles.functions.derivatives import all_derivatives, first_derivatives, pullback
@@ -374,14 +375,13 @@ def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
     return tuple(model.bodies[i].data.name for i in model.movers if i in chosen)
 
 
+MOST_ORDER = 32
+"""Maximum number of time derivatives of q. The operations grow with about the third power."""
+
+
 def checked_order(function: str, order: Any) -> int:
     """Return `order` (number of time derivatives of q) if valid; otherwise, raise an error."""
-    if isinstance(order, bool) or not isinstance(order, int | np.integer) or order < 1:
-        problem = (
-            f"`order` must be a positive integer (the number of time derivatives), not {order!r}"
-        )
-        raise InputError("E-CALL-020", problem, part=function)
-    return int(order)
+    return checked_count(f"{function}: order (the number of rates)", order, most=MOST_ORDER)
 
 
 def check_axes(axes: str) -> None:

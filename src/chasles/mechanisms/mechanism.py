@@ -31,6 +31,15 @@ Key = tuple[str, tuple[Any, ...]]
 """Key of a cached function: its name, and its options as alternating names and values."""
 
 
+def typed(key: Key) -> tuple[Any, ...]:
+    """Return a key that also contains the types of the values, so that 1 and True differ.
+
+    The options of a cached function have been checked. An equal value of another type, which the
+    check may refuse, must not find this function.
+    """
+    return *key, *map(type, key[1])
+
+
 class Called:
     """Descriptor that makes a public function a method, for example `mechanism.mass_matrix(q)`."""
 
@@ -130,8 +139,8 @@ class Mechanism(Named):
         """Cache of compiled programs and other data."""
         self.recent: dict[Any, Any] = Recent()
         """Cache of compiled programs whose number has no bound, such as those of controllers."""
-        self.ready: dict[Key, Caller] = Recent()
-        """Cache of functions from earlier calls, to reduce the call overhead."""
+        self.ready: dict[tuple[Any, ...], Caller] = Recent()
+        """Cache of functions from earlier calls, to reduce the call overhead. See `typed`."""
         self.called: set[str] = set()
         """Names of functions whose next call may install a fast entry point in the robot."""
 
@@ -231,7 +240,7 @@ class Mechanism(Named):
     def found(self, key: Key) -> Caller | None:
         """Return the cached function for a key, or None if there is none."""
         try:
-            return self.ready.get(key)
+            return self.ready.get(typed(key))
         except UNHASHABLE:  # an option is not hashable, such as a list
             return None
 
@@ -244,13 +253,13 @@ class Mechanism(Named):
         """Cache a function and return it, or its fast entry point if it has one."""
         found: Caller = getattr(here, "fast", here)
         with suppress(*UNHASHABLE):  # an option is not hashable
-            self.ready[key] = found
+            self.ready[typed(key)] = found
         return found
 
     def derivatives(self, name: str, *arrays: Any, wrt: Any = None, **options: Any) -> Any:
         """Return exact derivatives of a function, as `robot.derivatives` does."""
         options = order_option(name, arrays) | options
-        key = ("derivatives", (name, wrt, *options.items()))
+        key = ("derivatives", (name, wrt, *chain.from_iterable(options.items())))
         found = self.found(key) or self.keep(key, self.derived("jacobian", name, wrt, **options)[0])
         return found(*arrays)
 
@@ -305,7 +314,7 @@ class Mechanism(Named):
         if f_ext is None:
             return self.function(name, **options).at(self.t)
         keys, forces = wrench_arguments(self.model, f_ext)
-        key = (name, (keys, *options.items()))
+        key = (name, (keys, *chain.from_iterable(options.items())))
         here = self.found(key)
         if here is None:
             here = self.keep(key, self.function(name, wrenches=keys, **options).at(self.t))
@@ -406,7 +415,7 @@ class Timed(Mechanism):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.traits = (*self.traits, "it depends on time")
-        self._compiled: dict[Key, Compiled] = Recent()
+        self._compiled: dict[tuple[Any, ...], Compiled] = Recent()
 
     def at(self, t: Any) -> Self:
         time, moved = checked_time(t), object.__new__(type(self))
@@ -429,14 +438,14 @@ class Timed(Mechanism):
         found = super().found(key)
         if found is None and self.t is not None:
             with suppress(*UNHASHABLE):
-                compiled = self._compiled.get(key)
+                compiled = self._compiled.get(typed(key))
                 return None if compiled is None else compiled.at(self.t)
         return found
 
     def keep(self, key: Key, here: Caller) -> Caller:
         if isinstance(here, AtTime):
             with suppress(*UNHASHABLE):
-                self._compiled[key] = here.compiled
+                self._compiled[typed(key)] = here.compiled
         return super().keep(key, here)
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:

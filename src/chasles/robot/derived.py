@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions import doors, numeric
 from chasles.functions.compiled import Compiled
-from chasles.functions.graphs import Graph, captured, shapes_of
+from chasles.functions.graphs import Graph, captured, initial, shapes_of
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates
@@ -140,8 +141,8 @@ class Deriving(Moving):
                     part="graph",
                 )
             usual = {"q": (self.nq,), **dict.fromkeys(("qd", "qdd", "tau"), (self.nv,))}
-            run, known = function, shapes_of(function, usual, shapes or {})
-        values = {name: np.zeros(lead + shape, dtype) for name, shape in known.items()}
+            run, known = function, shapes_of(function, usual, {} if shapes is None else shapes)
+        values = {name: initial(name, lead + shape, dtype) for name, shape in known.items()}
         for name in ("q", "q0", "q1"):  # zero is not a valid quaternion
             if known.get(name) == (self.nq,):
                 values[name][...] = self.neutral()
@@ -195,7 +196,8 @@ class Deriving(Moving):
                [-2.352, -2.352]])
         """
         options = doors.order_option(function, arguments) | options
-        key = ("derivatives", (function, wrt, order, dissipation, method, *options.items()))
+        words = function, wrt, order, dissipation, method, *chain.from_iterable(options.items())
+        key = ("derivatives", words)
         plain = f_ext is None and out is None and threads is None
         ready = self.mechanism.found(key) if plain else None
         if ready is not None:

@@ -133,3 +133,7 @@ def test_bad_arguments(inverse: Compiled) -> None:
     for arguments, options, error, match in cases:
         with raises(match, kind=error):
             inverse(*arguments, **options)
+    compiled = chasles.compile(planar(2), "inverse_dynamics", device="cuda")
+    compiled.__dict__["single"] = compiled
+    with raises("E-GPU-021"):
+        compiled(*[good] * 3, threads=2)

@@ -84,6 +84,10 @@ def test_refusals() -> None:
         ROBOT.mass_matrix(q, out=lazy.zeros((5, 40, 6, 6)))
     with raises("E-CALL-009", "(..., 6)"):
         ROBOT.mass_matrix(q[..., :5])
+    wrong: list[Any] = ["x", 0, -1, 2**64 + 1]
+    for threads in wrong:
+        with raises("E-CALL-003", "threads"):
+            ROBOT.mass_matrix(q, threads=threads)
 
 
 def test_a_task_holds_a_recipe_and_is_made_once() -> None:

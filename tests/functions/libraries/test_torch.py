@@ -97,6 +97,20 @@ def test_options_forces_threads_and_derivatives() -> None:
     equal(robot.derivatives("inverse_dynamics", x, xd, xdd), robot.derivatives(*arguments))
 
 
+@pytest.mark.parametrize("threads", ["x", -1, True, 2**64 + 1])
+@pytest.mark.parametrize("function", ["inverse_dynamics", "ltdl_factors"])
+def test_threads_are_checked_with_and_without_out(function: str, threads: Any) -> None:
+    robot = planar(2)
+    given = tensors(robot, STATES[function], 5)
+    call = getattr(robot, function)
+    results = call(*given)
+    out = tuple(map(torch.empty_like, results)) if type(results) is tuple else 0.0 * results
+    equal(call(*given, out=out, threads=2), call(*(t.numpy() for t in given)))
+    for options in ({}, {"out": out}):
+        with raises("E-CALL-003", "threads"):
+            call(*given, threads=threads, **options)
+
+
 def test_nothing_is_copied() -> None:
     """Inputs are read and `out` is written in place, without allocating memory."""
     robot = planar(2)

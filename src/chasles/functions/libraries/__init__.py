@@ -5,6 +5,7 @@ from typing import Any
 
 from chasles.backends.arrays import COMPILING
 from chasles.backends.cuda.resident import Library, resident
+from chasles.errors import ArgumentError
 
 
 def in_front(
@@ -23,6 +24,13 @@ def in_front(
             a = a.reshape(a.shape[0], *[1] * (max(ranks) - rank), *a.shape[1:])
         moved.append(a)
     return moved
+
+
+def refuse_threads(title: str, threads: Any) -> None:
+    """Raise an error if a number of threads was given for arrays on a GPU."""
+    if threads is not None:
+        problem = "`threads` applies only to the CPU"
+        raise ArgumentError("E-GPU-021", problem, "omit `threads`", part=title)
 
 
 def learn(

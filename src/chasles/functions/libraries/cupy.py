@@ -13,19 +13,16 @@ from chasles.backends.cuda.resident import Library
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
 from chasles.functions.graphs import Graph
-from chasles.functions.libraries import learn
+from chasles.functions.libraries import learn, refuse_threads
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
     """Call a function with CuPy arrays on one device, in float32 if all arrays are float32."""
     title = function.recipe.function
-    if threads is not None:
-        problem = "`threads` applies only to the CPU"
-        raise ArgumentError("E-GPU-021", problem, "omit `threads`", part=title)
     kernel = (function.single if single(arguments) else function).cuda.kernel
     if not all(isinstance(a, cupy.ndarray) and a.dtype == kernel.dtype for a in arguments):
         arguments = converted(title, function.interface.inputs, arguments, kernel.dtype)
-    return run(function, kernel, arguments, out)
+    return run(function, kernel, arguments, out, threads)
 
 
 def single(arguments: Sequence[Any]) -> bool:
@@ -33,8 +30,9 @@ def single(arguments: Sequence[Any]) -> bool:
     return all(a.dtype == cupy.float32 for a in arguments if isinstance(a, cupy.ndarray))
 
 
-def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
+def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
     """Run the kernel of a function, and prepare faster calls for similar arrays on this GPU."""
+    refuse_threads(function.recipe.function, threads)
     found = kernel.call(function.recipe.function, arguments, out)
     result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
     count = math.prod(result.shape[: result.ndim - len(variable.shape)])

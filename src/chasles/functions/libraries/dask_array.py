@@ -12,7 +12,7 @@ from typing import Any
 import dask.array as lazy
 import numpy as np
 
-from chasles.backends.arrays import check_shape
+from chasles.backends.arrays import check_shape, checked_count
 from chasles.errors import ArgumentError
 from chasles.expr import Variable
 from chasles.tasks import Portable
@@ -25,6 +25,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """
     title, inputs = function.recipe.function, function.interface.inputs
     check_out(title, out)
+    threads = 1 if threads is None else checked_count(f"{title}: threads", threads)
     given = [a if isinstance(a, lazy.Array) else np.asarray(a) for a in arguments]
     for variable, array in zip(inputs, given, strict=True):
         check_shape(title, variable, array.shape)
@@ -35,7 +36,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     sizes.clear()
     right = ",".join(_axes(f"o{k}", v, sizes) for k, v in enumerate(outputs))
     found = lazy.apply_gufunc(
-        Portable(partial(function, threads=threads or 1), f"{function.key} {threads or 1}"),
+        Portable(partial(function, threads=threads), f"{function.key} {threads}"),
         f"{left}->{right}",
         *given,
         output_dtypes=[dtype] * len(outputs) if len(outputs) > 1 else dtype,

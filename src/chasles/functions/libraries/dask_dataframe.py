@@ -15,7 +15,7 @@ import numpy as np
 import pandas
 from dask.dataframe.dispatch import make_meta
 
-from chasles.backends.arrays import check_shape
+from chasles.backends.arrays import check_shape, checked_count
 from chasles.errors import ArgumentError
 from chasles.expr import Variable
 from chasles.functions.libraries.dask_array import check_out, result_type
@@ -29,6 +29,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     """
     title, interface = function.recipe.function, function.interface
     check_out(title, out)
+    threads = 1 if threads is None else checked_count(f"{title}: threads", threads)
     fixed: dict[int, np.ndarray] = {}
     frames, types = [], []
     for k, (variable, given) in enumerate(zip(interface.inputs, arguments, strict=True)):
@@ -47,7 +48,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     names = [_names(title, variable, several) for variable in interface.outputs]
     columns = list(itertools.chain.from_iterable(names))
     dtype = result_type(function, types)
-    rows = Portable(_Rows(function, fixed, columns, dtype, threads or 1))
+    rows = Portable(_Rows(function, fixed, columns, dtype, threads))
     meta = pandas.DataFrame(index=make_meta(frames[0]).index, columns=columns, dtype=dtype)
     found = lazy.map_partitions(rows, *frames, meta=meta, align_dataframes=False)
     return tuple(found[some] for some in names) if several else found

@@ -23,7 +23,7 @@ from chasles.errors import ArgumentError, InputError, StateError
 from chasles.functions import compiled
 from chasles.functions.compiled import recall
 from chasles.functions.graphs import Graph
-from chasles.functions.libraries import in_front, learn
+from chasles.functions.libraries import in_front, learn, refuse_threads
 
 _SINGLE, _DOUBLE = torch.float32, torch.float64
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
@@ -35,6 +35,8 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
     `out` cannot be combined with differentiation, vmap or `torch.compile`.
     """
     tensors = _tensors(function, arguments)
+    if tensors[0].is_cuda:
+        refuse_threads(function.recipe.function, threads)
     if out is not None:
         results = _fill(function, tensors, out, threads)
     elif torch.compiler.is_compiling():
@@ -187,7 +189,8 @@ def _run(
     views = [t.detach().resolve_neg().numpy() for t in tensors]
     if out is not None:
         targets = tuple(t.numpy() for t in out)
-        chosen.fast(*views, out=targets if len(targets) > 1 else targets[0])
+        named = {} if threads is None else {"threads": threads}
+        chosen.fast(*views, out=targets if len(targets) > 1 else targets[0], **named)
         return list(out)
     made = chosen.fast(*views) if threads is None else chosen(*views, threads=threads)
     many = made if isinstance(made, tuple) else (made,)

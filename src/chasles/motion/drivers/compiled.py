@@ -1,7 +1,8 @@
 """Compiled simulations: check the arguments, compile the step, and run the loop."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -211,7 +212,7 @@ class Rollout:
         watch = self.contacts is not None and bool(self.contacts.laws)
         loop = self._loop(place.backend, place.dtype, watch=watch)
         often = math.gcd(every, done)
-        with place.device:
+        with place.device, within_memory(course):
             lead, states, controls = self._start(place, course)
             numbers = kept_steps(steps, often) + done
             records = place.records(states, len(numbers))
@@ -431,6 +432,24 @@ def pulled_back(
         parts = zip(shapes.items(), np.split(each[MODEL], ends, axis=-1), strict=True)
         model = {name: a.reshape(*lead, *shape) for (name, shape), a in parts}
     return RolloutGradient(own[first], own[second], tau, parameters, felt, ctrl, act, model)
+
+
+@contextmanager
+def within_memory(course: Course) -> Iterator[None]:
+    """Replace a MemoryError by an error that states how much memory the records need."""
+    try:
+        yield
+    except MemoryError:
+        records = course.steps // course.every + 1
+        states = max(math.prod(np.shape(each)[:-1]) for each in (course.q, course.qd))
+        numbers = states * (np.shape(course.q)[-1] + np.shape(course.qd)[-1])
+        each, all_times = 8e-9 * records * numbers, 8e-9 * course.steps
+        problem = (
+            f"not enough memory: {records} records need {each:.3g} GB, and the times of "
+            f"{course.steps} steps need {all_times:.3g} GB"
+        )
+        remedy = "increase `every`, or run fewer steps in each call"
+        raise InputError("E-MOTION-199", problem, remedy, part=course.function) from None
 
 
 def check_threads(course: Course) -> None:

@@ -41,6 +41,7 @@ from chasles.motion.drivers.compiled import (
     compiled_kernel,
     kept_steps,
     pulled_back,
+    within_memory,
 )
 from chasles.motion.drivers.loops import CONSISTENT, FALLEN
 from chasles.motion.drivers.places import Place, constant_rows, given_rows, place_of
@@ -357,7 +358,7 @@ class Stepped:
         if self.suited is not None:
             return self.suited(course.q)(course, host)
         place = self._place(course, host)
-        with place.device:
+        with place.device, within_memory(course):
             return self._moved(place, course, host)
 
     def _moved(self, place: Place, course: Course, host: Callable[..., Any] | None) -> Trajectory:
