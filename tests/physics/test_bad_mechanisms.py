@@ -136,6 +136,8 @@ def test_a_leaf_without_mass_has_kinematics_and_inverse_dynamics() -> None:
         lambda: robot.operational_inertia_inverse(q, frame=robot.frames[-1]),
         lambda: robot.simulate(q, qd, duration=0.01, dt=1e-3),
         lambda: robot.rollout(q, qd, dt=1e-3, steps=2),
+        lambda: robot.simulate(q, qd, duration=0.01, integrator="time-stepping"),
+        lambda: robot.rollout(q, qd, dt=1e-3, steps=2, integrator="time-stepping"),
         lambda: chasles.simulate(robot, q, qd, duration=0.01),
         lambda: chasles.compile(robot, "forward_dynamics"),
     )

@@ -22,6 +22,7 @@ from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.expr.scalar import uncollected
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
+from chasles.functions.programs import candidates
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
@@ -105,6 +106,8 @@ class Stepped:
         free: tuple[str, ...] = (),
     ) -> None:
         require_tree(model, "time-stepping", "use another integrator", loops=True)
+        if model.idle and model.source.closure is None:
+            candidates(model, "forward_dynamics")  # raises the error for singular mass matrices
         self.model, self.scene, self.dt, self.parameters = model, scene, dt, parameters
         self.control = None if control is None else traced(model, control, parameters)
         words = repr((scene.pairs, scene.limits, scene.dissipation, scene.stopped))
