@@ -78,6 +78,7 @@ def operational_dynamics(
     if damping is not None and not (np.isfinite(damping) and damping > 0.0):
         problem = f"`damping` must be a positive number, not {damping}"
         raise InputError("E-CONTROL-002", problem, part="operational_dynamics")
+    robot.mechanism.check_inertia("operational_dynamics")
     J, M, h, Jd_qd = _freedoms(robot, q, qd, J, Jd)
     k, n = J.shape[-2:]
     if damping is None and k > n:

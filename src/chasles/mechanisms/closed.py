@@ -157,6 +157,7 @@ class Closed(Constrained):
             )
             remedy = 'use coordinates="independent" or coordinates="tree"'
             raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
+        self.check_inertia("mass_matrix_inverse")
         M = self._inertia("mass_matrix_inverse", method).first
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
@@ -168,6 +169,7 @@ class Closed(Constrained):
         """
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
+        self.check_inertia(name)
         frames = checked_frame(self.model, name, frame, True)
         each = [frames] if isinstance(frames, str) else frames
 

@@ -495,6 +495,7 @@ def contact_problem(
     (2, 1)
     """
     mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
+    mechanism.check_inertia("contact_problem")
     q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
     stops = limit_rows(mechanism.model, q, qd, within=-np.inf if limits is None else limits)
     moves, options = _moves(mechanism, (q, qd), contacts, stops, 1), {"dissipation": dissipation}
@@ -598,6 +599,7 @@ def contact_dynamics(
         part = "contact_dynamics"
         raise InputError("E-CONTACT-013", f"`friction` must be one of {', '.join(LAWS)}", part=part)
     mechanism, contacts = robot.mechanism, listed("contact_dynamics", contacts)
+    mechanism.check_inertia("contact_dynamics")
     model = mechanism.model
     q, qd, tau = one_state("contact_dynamics", model, q, qd, tau)
     wide = 4 if any(contact.torsion for contact in contacts) else 3

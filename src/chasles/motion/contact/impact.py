@@ -89,6 +89,7 @@ def velocity_step(
     array([3.])
     """
     iota = numbers("velocity_step: impulse", impulse, 6)
+    robot.mechanism.check_inertia("velocity_step")
     J = robot.mechanism.jacobian(q, frame=frame, axes=axes, at=at)
     return applied(response(robot.mechanism, q, np.swapaxes(J, -1, -2)), iota)
 
@@ -164,6 +165,7 @@ def impact(
     if not contacts:
         raise InputError("E-CONTACT-032", "pass at least one contact", part="impact")
     mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    mechanism.check_inertia("impact")
     J = _jacobian(mechanism, q, contacts)
     B = response(mechanism, q, np.swapaxes(J, -1, -2))
     W, zeta = J @ B, applied(J, qd)
@@ -421,6 +423,7 @@ def impact_derivatives(
     one = [contact] if isinstance(contact, Contact) else contact
     contacts = listed("impact_derivatives", one)
     mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    mechanism.check_inertia("impact_derivatives")
     J, M = _jacobian(mechanism, q, contacts), mechanism.mass_matrix(q)
     G, loose = mechanism.closing.carried(q, mechanism.loops.independent)
     dq, free_rates = (np.concatenate(x, -1) for x in ((G, 0.0 * G), (0.0 * G, G)))
