@@ -19,9 +19,10 @@ from chasles import contact
 from chasles.contact import impact_derivatives
 from chasles.control import operational_dynamics
 from chasles.expr import Number, sin, sqrt
+from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.mechanisms import dynamics
-from chasles.model import Description, LinkData, coupling, gear
+from chasles.model import Description, JointData, LinkData, coupling, gear
 from chasles.model.graph import from_graph
 from chasles.robots.mechanisms import five_bar, four_bar
 
@@ -43,7 +44,7 @@ def inverting(robot: chasles.Robot, q: Any, qd: Any, tau: Any) -> list[Callable[
     return [
         *(partial(f, robot, q, qd, tau) for f in (chasles.maximal_dynamics, maximal)),
         partial(contact.contact_dynamics, robot, q, qd, tau, touch),
-        partial(contact.contact_problem, robot, q, qd, tau, touch),
+        lambda: contact.contact_problem(robot, q, qd, tau, touch).M,
         *(partial(f, robot, q, qd, touch, law) for f in (contact.impact, impact_derivatives)),
         partial(contact.velocity_step, robot, q, np.ones(6), frame=frame),
         partial(operational_dynamics, robot, q, qd, frame, damping=0.1),
@@ -178,6 +179,22 @@ def test_a_leaf_without_mass_has_kinematics_and_inverse_dynamics() -> None:
         with raises("E-CALL-067", "'joint3'", "lock"):
             call()
     assert robot.lock("joint3").forward_dynamics(q[:2], qd[:2], qdd[:2]).shape == (2,)
+
+
+def test_a_singular_mass_matrix_in_a_single_configuration() -> None:
+    """A point mass on the axis of the first joint has no moment of inertia about this axis."""
+    mass = RigidInertia.from_center(1.0, Vector.of(0.0, 0.0, 1.0), Symmetric.zero())
+    up, across = Vector.of(0.0, 0.0, 1.0), Vector.of(0.0, 1.0, 0.0)
+    links = LinkData("yaw", RigidInertia.zero()), LinkData("pitch", mass)
+    joints = (
+        JointData("pan", "revolute", None, "yaw", axis=up),
+        JointData("tilt", "revolute", "yaw", "pitch", axis=across),
+    )
+    robot = chasles.Robot(Description("head", links, joints))
+    state = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    for call in inverting(robot, *state):
+        with raises("E-CALL-423"):
+            call()
 
 
 # Immobile joints ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from chasles.control.tasks import (
     transposed,
 )
 from chasles.errors import InputError
+from chasles.functions.numeric import accelerated
 from chasles.mechanisms import TOLERANCE
 from chasles.robot import Robot
 
@@ -85,7 +86,7 @@ def operational_dynamics(
         problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} degrees of freedom"
         remedy = "choose a task with fewer rows, or pass `damping`"
         raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
-    solved = np.linalg.solve(M, transposed(J))
+    solved = accelerated(M, transposed(J), "operational_dynamics")
     mobility = J @ solved
     if damping is None:
         check_regular("operational_dynamics", mobility, "pass damping=")

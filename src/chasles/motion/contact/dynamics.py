@@ -18,6 +18,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.functions.doors import numbers
+from chasles.functions.numeric import accelerated
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.closing import REGULAR
 from chasles.model import WORLD, Model
@@ -77,7 +78,7 @@ class Problem:
     @cached_property
     def _answers(self) -> tuple[np.ndarray, np.ndarray]:
         """Product H^-1 T, and the accelerations without contact forces."""
-        found = np.linalg.solve(self.H, np.column_stack([self.T, self.force]))
+        found = accelerated(self.H, np.column_stack([self.T, self.force]), "contact")
         return found[:, :-1], found[:, -1]
 
     @cached_property
@@ -224,8 +225,7 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
     """
     M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
-    steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
-    return steps
+    return G @ accelerated(Gt @ M @ G, Gt @ forces, "impact")
 
 
 def limit_rows(

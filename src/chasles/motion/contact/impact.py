@@ -15,6 +15,7 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.numeric import accelerated
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.contact.dynamics import paired, response
@@ -456,7 +457,7 @@ def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
     (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G
-    X = np.linalg.solve(H, Gt @ Jt)
+    X = accelerated(H, Gt @ Jt, "impact_derivatives")
     B, bent = G @ X, np.einsum("...ikp,...kj->...ijp", dG, X)
     force = np.moveaxis(dJ, -3, -2) - np.einsum("...ikp,...kj->...ijp", dM, B)
     force -= np.einsum("...ik,...kjp->...ijp", M, bent)
