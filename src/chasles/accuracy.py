@@ -164,6 +164,7 @@ def maximal_dynamics(
     check_robot("maximal_dynamics", robot)
     check_tolerance("maximal_dynamics", tolerance)
     _refuse_tendons("maximal_dynamics", robot)
+    robot.mechanism.check_inertia("maximal_dynamics")
     keys, forces = wrench_arguments(robot.model, f_ext)
     arrays = _arrays("maximal_dynamics", robot, (q, qd, tau), (keys, forces))
     model = robot.model if dissipation else robot.model.frictionless()
@@ -215,6 +216,7 @@ class MaximalDynamics:
         check_robot("MaximalDynamics", robot)
         check_tolerance("MaximalDynamics", tolerance)
         _refuse_tendons("MaximalDynamics", robot)
+        robot.mechanism.check_inertia("MaximalDynamics")
         backends.row(backend)  # raises an error for an unknown backend
         if not backends.takes_numpy(backend):
             problem = f"backend {backend!r} does not accept NumPy arrays"

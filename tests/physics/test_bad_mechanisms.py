@@ -6,6 +6,7 @@ Results are either correct, or an error names the faulty part.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ from mechanisms import constraint_forces, mechanism, motion
 from support import Floats, close, raises
 
 import chasles
+from chasles import contact
+from chasles.contact import impact_derivatives
+from chasles.control import operational_dynamics
 from chasles.expr import Number, sin, sqrt
+from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.mechanisms import dynamics
-from chasles.model import Description, LinkData, coupling, gear
+from chasles.model import Description, JointData, LinkData, coupling, gear
 from chasles.model.graph import from_graph
 from chasles.robots.mechanisms import five_bar, four_bar
 
@@ -29,6 +34,25 @@ def light(source: Description, *names: str) -> chasles.Robot:
         return replace(link, inertia=RigidInertia.zero()) if link.name in names else link
 
     return chasles.Robot(replace(source, links=tuple(map(changed, source.links))))
+
+
+def inverting(robot: chasles.Robot, q: Any, qd: Any, tau: Any) -> list[Callable[[], Any]]:
+    """Return calls of functions outside the robot that solve with its mass matrix."""
+    frame = robot.frames[-1]
+    touch = contact.contact_points(robot, q, qd, contact.Point(frame), contact.Plane())
+    law = contact.Newton(0.5)
+    return [
+        *(partial(f, robot, q, qd, tau) for f in (chasles.maximal_dynamics, maximal)),
+        partial(contact.contact_dynamics, robot, q, qd, tau, touch),
+        lambda: contact.contact_problem(robot, q, qd, tau, touch).M,
+        *(partial(f, robot, q, qd, touch, law) for f in (contact.impact, impact_derivatives)),
+        partial(contact.velocity_step, robot, q, np.ones(6), frame=frame),
+        partial(operational_dynamics, robot, q, qd, frame, damping=0.1),
+    ]
+
+
+def maximal(robot: chasles.Robot, *state: Any) -> Any:
+    return chasles.MaximalDynamics(robot)(*state)
 
 
 # Links without mass ------------------------------------------------------------------------------
@@ -112,6 +136,15 @@ def test_links_without_mass_that_move_together() -> None:
     for call in (robot.forward_dynamics, robot.constrained_dynamics):
         with raises("E-LOOP-017 'five_bar'"):
             call(q, still, still)
+    others = (
+        lambda: robot.mass_matrix_inverse(q, coordinates="independent"),
+        lambda: robot.operational_inertia_inverse(q, frame=robot.frames[-1]),
+        lambda: robot.simulate(q, still, duration=0.01, integrator="time-stepping"),
+        *inverting(robot, q, still, still),
+    )
+    for other in others:
+        with raises("E-LOOP-017 'five_bar'"):
+            other()
 
 
 def test_a_leaf_without_mass_has_kinematics_and_inverse_dynamics() -> None:
@@ -140,11 +173,28 @@ def test_a_leaf_without_mass_has_kinematics_and_inverse_dynamics() -> None:
         lambda: robot.rollout(q, qd, dt=1e-3, steps=2, integrator="time-stepping"),
         lambda: chasles.simulate(robot, q, qd, duration=0.01),
         lambda: chasles.compile(robot, "forward_dynamics"),
+        *inverting(robot, q, qd, qdd),
     )
     for call in calls:
         with raises("E-CALL-067", "'joint3'", "lock"):
             call()
     assert robot.lock("joint3").forward_dynamics(q[:2], qd[:2], qdd[:2]).shape == (2,)
+
+
+def test_a_singular_mass_matrix_in_a_single_configuration() -> None:
+    """A point mass on the axis of the first joint has no moment of inertia about this axis."""
+    mass = RigidInertia.from_center(1.0, Vector.of(0.0, 0.0, 1.0), Symmetric.zero())
+    up, across = Vector.of(0.0, 0.0, 1.0), Vector.of(0.0, 1.0, 0.0)
+    links = LinkData("yaw", RigidInertia.zero()), LinkData("pitch", mass)
+    joints = (
+        JointData("pan", "revolute", None, "yaw", axis=up),
+        JointData("tilt", "revolute", "yaw", "pitch", axis=across),
+    )
+    robot = chasles.Robot(Description("head", links, joints))
+    state = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    for call in inverting(robot, *state):
+        with raises("E-CALL-423"):
+            call()
 
 
 # Immobile joints ---------------------------------------------------------------------------------

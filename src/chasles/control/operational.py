@@ -15,6 +15,7 @@ from chasles.control.tasks import (
     transposed,
 )
 from chasles.errors import InputError
+from chasles.functions.numeric import accelerated
 from chasles.mechanisms import TOLERANCE
 from chasles.robot import Robot
 
@@ -78,13 +79,14 @@ def operational_dynamics(
     if damping is not None and not (np.isfinite(damping) and damping > 0.0):
         problem = f"`damping` must be a positive number, not {damping}"
         raise InputError("E-CONTROL-002", problem, part="operational_dynamics")
+    robot.mechanism.check_inertia("operational_dynamics")
     J, M, h, Jd_qd = _freedoms(robot, q, qd, J, Jd)
     k, n = J.shape[-2:]
     if damping is None and k > n:
         problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} degrees of freedom"
         remedy = "choose a task with fewer rows, or pass `damping`"
         raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
-    solved = np.linalg.solve(M, transposed(J))
+    solved = accelerated(M, transposed(J), "operational_dynamics")
     mobility = J @ solved
     if damping is None:
         check_regular("operational_dynamics", mobility, "pass damping=")

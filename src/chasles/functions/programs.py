@@ -213,9 +213,7 @@ def _methods(
         )
     if function == "linearize":
         _check_closed_by_steps(model)
-    binding = {"driven joints": model.driven, "mimic joints": model.mimics}
-    binding |= {"rotors driven by several joints": model.rotors}
-    bound = next((what for what, found in binding.items() if found), "")
+    bound = _bound(model)
     able = tuple(m for m in offered if order == 1 or signature(m.algorithm).any_order)
     if loaded:
         able = tuple(m for m in able if "f_ext" in signature(m.algorithm).inputs)
@@ -227,14 +225,8 @@ def _methods(
     if method == "fastest":
         if not allowed:
             reason = next(filter(None, fit.values()), "")
-            remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
-            if reason and reason == massive_joints(model, given):
-                remedy = (
-                    "attach a mass to the link that the joint moves (`attach`), give the "
-                    "joint an armature, or lock it (`lock`)"
-                )
-            problem = f"robot {model.name!r}: {reason or f'this function does not support {bound}'}"
-            raise ModelError("E-CALL-067", problem, remedy, part=function)
+            massless = bool(reason) and reason == massive_joints(model, given)
+            raise _lacking(model, function, reason, massless=massless)
         deep = _depth(model) > DEEP
         return tuple(m for m in allowed if not (deep and m.shallow)) or allowed
     named = tuple(m for m in known if m.name == method)
@@ -255,6 +247,35 @@ def _methods(
         problem = f"method {method!r} does not support {bound}"
         raise ModelError("E-CALL-071", problem, remedy, part=function)
     return named
+
+
+def check_inertia(model: Model, function: str) -> None:
+    """Raise an error if the mass matrix of a tree is singular at nearly every configuration."""
+    reason = massive_joints(model, {})
+    if reason:
+        raise _lacking(model, function, reason, massless=True)
+
+
+def _lacking(model: Model, function: str, reason: str, *, massless: bool = False) -> ModelError:
+    """Return the error for a function that no method computes for this robot.
+
+    `reason` is empty if the methods do not support the bindings of the robot's joints.
+    """
+    remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
+    if massless:
+        remedy = (
+            "attach mass and inertia to the link that the joint moves (`attach`), give the joint "
+            "an armature, or lock it (`lock`)"
+        )
+    problem = f"robot {model.name!r}: {reason or f'this function does not support {_bound(model)}'}"
+    return ModelError("E-CALL-067", problem, remedy, part=function)
+
+
+def _bound(model: Model) -> str:
+    """Return the kind of joints whose motions are bound together, or an empty string."""
+    binding = {"driven joints": model.driven, "mimic joints": model.mimics}
+    binding |= {"rotors driven by several joints": model.rotors}
+    return next((what for what, found in binding.items() if found), "")
 
 
 def _depth(model: Model) -> float:

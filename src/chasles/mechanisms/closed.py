@@ -8,6 +8,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import Load
+from chasles.functions.numeric import accelerated
 from chasles.functions.programs import Derivative, checked_frame, checked_joints
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms import singular_values
@@ -157,8 +158,14 @@ class Closed(Constrained):
             )
             remedy = 'use coordinates="independent" or coordinates="tree"'
             raise ModelError("E-ROBOT-017", problem, remedy, part="mass_matrix_inverse")
+        self.check_inertia("mass_matrix_inverse")
         M = self._inertia("mass_matrix_inverse", method).first
-        return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
+
+        def run(q: Any, threads: int | None = None) -> np.ndarray:
+            H = M(q, threads=threads)
+            return accelerated(H, np.eye(H.shape[-1], dtype=H.dtype), "mass_matrix_inverse")
+
+        return run
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
         """Return a function for the inverse operational-space inertia of a closed-loop robot.
@@ -168,6 +175,7 @@ class Closed(Constrained):
         """
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
+        self.check_inertia(name)
         frames = checked_frame(self.model, name, frame, True)
         each = [frames] if isinstance(frames, str) else frames
 
@@ -175,7 +183,7 @@ class Closed(Constrained):
             G, M = self.reduced(name, q, threads=threads)
             rows = [self.jacobian(q, frame=one, threads=threads, **view) for one in each]
             J = np.concatenate(rows, axis=-2) @ G
-            return np.asarray(J @ np.linalg.solve(M, np.swapaxes(J, -1, -2))).astype(M.dtype)
+            return np.asarray(J @ accelerated(M, np.swapaxes(J, -1, -2), name)).astype(M.dtype)
 
         return run
 
@@ -260,7 +268,7 @@ def linear_system(
     dq, dqd = np.block([G, 0.0 * G]), np.block([turning, G])
     dqdd = -R @ (e2_q @ dq + e2_v @ dqd)
     by_state = -GT @ (e1_q @ dq + e1_v @ dqd + H @ dqdd)
-    below = np.linalg.solve(GT @ H @ G, np.block([by_state, GT]))
+    below = accelerated(GT @ H @ G, np.block([by_state, GT]), "linearize")
     drift = np.einsum("...k,kij->...ij", qd, _brackets(loops.model))[..., loops.independent, :] @ G
     above = np.block([drift, np.eye(n) + 0.0 * drift, 0.0 * GT])
     A, B = np.split(np.concatenate([above, below], axis=-2), [2 * n], axis=-1)

@@ -143,7 +143,7 @@ MASSLESS = 1e-13
 """Relative inertia below which a closed-loop motion counts as massless."""
 
 
-def check_inertia(loops: Loops) -> None:
+def _check_inertia(loops: Loops) -> None:
     """Raise an error if a robot with loops can move without moving any mass or inertia."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
@@ -194,6 +194,10 @@ class Constrained(Mechanism):
             except LoopError as error:
                 last = error
         raise last
+
+    def check_inertia(self, name: str) -> None:
+        if self.model.idle and self.model.source.closure is None:
+            _check_inertia(self.loops)
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
         """Move a coordinate to a target in small steps; the dependent coordinates follow."""
@@ -248,8 +252,8 @@ class Constrained(Mechanism):
         """
         shared: dict[str, Any] = {"wrenches": load.keys, "dissipation": dissipation}
         again = partial(again, **shared)
-        if self.model.idle and self.model.source.closure is None and runs in _DIVIDING:
-            check_inertia(self.loops)
+        if runs in _DIVIDING:
+            self.check_inertia(name)
         try:
             compiled = self.closed_by(given)(runs, **shared, **options)
         except ChaslesError as error:

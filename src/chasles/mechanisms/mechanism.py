@@ -15,7 +15,7 @@ from chasles.errors import InputError
 from chasles.functions.callers import Caller, Loaded
 from chasles.functions.compiled import AtTime, Compiled, Functions, Recent
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
-from chasles.functions.programs import Derivative, spaces
+from chasles.functions.programs import Derivative, check_inertia, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.closing import Charts, Loops
 from chasles.model import Model, ModelError
@@ -186,6 +186,13 @@ class Mechanism(Named):
         be closed at q. `name` is the function name in error messages.
         """
         return np.eye(self.model.nv), self.mass_matrix(q)
+
+    def check_inertia(self, name: str) -> None:
+        """Raise an error if the robot can move without moving any mass or inertia.
+
+        `name` is the function name in error messages.
+        """
+        check_inertia(self.model, name)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
         """Return q and qd with new dependent entries, so that the loops are closed.

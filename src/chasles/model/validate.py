@@ -288,7 +288,7 @@ def _moves_nothing(joint: JointData) -> str:
         )
     return (
         f"{_at(joint)}: it moves no inertia, so the mass matrix is singular and "
-        f"forward dynamics is undefined; attach a mass to link {joint.child!r} "
+        f"forward dynamics is undefined; attach mass and inertia to link {joint.child!r} "
         "(`attach`), give the joint an armature, or lock it (`lock`)"
     )
 

@@ -24,6 +24,7 @@ from chasles.algorithms.homogeneous import (
 )
 from chasles.algorithms.spatial.passive import loads
 from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.numeric import singular
 from chasles.functions.tracing import WrenchKey, clock, external_loads
 from chasles.mathematics.linear import Matrix, Vector, absent, diagonal
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
@@ -336,6 +337,12 @@ class Solver:
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
+        def factored(values: np.ndarray, laid: Columns, **options: Any) -> Any:
+            try:
+                return splu(matrix(values, laid), **options)
+            except RuntimeError:  # exactly singular
+                raise singular("maximal_dynamics") from None
+
         def matrix(values: np.ndarray, laid: Columns) -> Any:
             return csc_array((values[laid.slots], laid.rows, laid.starts), shape=(size, size))
 
@@ -343,10 +350,10 @@ class Solver:
         given[len(given) - self.m :] = -mu
         laid = self.chosen
         if laid is None:
-            first = splu(matrix(given, self._laid(np.arange(size))))
+            first = factored(given, self._laid(np.arange(size)))
             laid = self.chosen = self._laid(np.argsort(first.perm_c))
         exact, order = matrix(entries, laid), laid.order
-        factors = splu(matrix(given, laid), permc_spec="NATURAL")
+        factors = factored(given, laid, permc_spec="NATURAL")
 
         def solve(right: np.ndarray) -> np.ndarray:
             x = np.empty_like(right)

@@ -812,6 +812,10 @@ class Computing(Identity):
 
         Notes
         -----
+        M must be invertible. An error is raised if a joint moves no inertia. If M is singular only
+        in some configurations, the result there is infinite or NaN. An example is a point mass on a
+        joint axis.
+
         Methods from Featherstone (2008): "articulated-body" (table 7.1), "mass-matrix" (chapter 6),
         "floating-base" (table 9.4, for robots with a floating base), "assembly-inertia" and
         "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three do

@@ -18,6 +18,7 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.functions.doors import numbers
+from chasles.functions.numeric import accelerated
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.closing import REGULAR
 from chasles.model import WORLD, Model
@@ -78,7 +79,7 @@ class Problem:
     @cached_property
     def _answers(self) -> tuple[np.ndarray, np.ndarray]:
         """Product H^-1 T, and the accelerations without contact forces."""
-        found = np.linalg.solve(self.H, np.column_stack([self.T, self.force]))
+        found = accelerated(self.H, np.column_stack([self.T, self.force]), "contact")
         return found[:, :-1], found[:, -1]
 
     @cached_property
@@ -225,8 +226,7 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
     """
     M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
-    steps: np.ndarray = G @ np.linalg.solve(Gt @ M @ G, Gt @ forces)
-    return steps
+    return G @ accelerated(Gt @ M @ G, Gt @ forces, "impact")
 
 
 def limit_rows(
@@ -496,6 +496,7 @@ def contact_problem(
     (2, 1)
     """
     mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
+    mechanism.check_inertia("contact_problem")
     q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
     stops = limit_rows(mechanism.model, q, qd, within=-np.inf if limits is None else limits)
     moves, options = _moves(mechanism, (q, qd), contacts, stops, 1), {"dissipation": dissipation}
@@ -599,6 +600,7 @@ def contact_dynamics(
         problem, remedy = f"unknown friction law {friction!r}", one_of(friction, LAWS)
         raise InputError("E-CONTACT-013", problem, remedy, part="contact_dynamics")
     mechanism, contacts = robot.mechanism, listed("contact_dynamics", contacts)
+    mechanism.check_inertia("contact_dynamics")
     model = mechanism.model
     q, qd, tau = one_state("contact_dynamics", model, q, qd, tau)
     wide = 4 if any(contact.torsion for contact in contacts) else 3

@@ -15,6 +15,7 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.numeric import accelerated
 from chasles.mechanisms import Mechanism
 from chasles.model import Model
 from chasles.motion.contact.dynamics import paired, response
@@ -90,6 +91,7 @@ def velocity_step(
     array([3.])
     """
     iota = numbers("velocity_step: impulse", impulse, 6)
+    robot.mechanism.check_inertia("velocity_step")
     J = robot.mechanism.jacobian(q, frame=frame, axes=axes, at=at)
     return applied(response(robot.mechanism, q, np.swapaxes(J, -1, -2)), iota)
 
@@ -164,6 +166,7 @@ def impact(
     if not contacts:
         raise InputError("E-CONTACT-032", "pass at least one contact", part="impact")
     mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    mechanism.check_inertia("impact")
     J = _jacobian(mechanism, q, contacts)
     B = response(mechanism, q, np.swapaxes(J, -1, -2))
     W, zeta = J @ B, applied(J, qd)
@@ -421,6 +424,7 @@ def impact_derivatives(
     one = [contact] if isinstance(contact, Contact) else contact
     contacts = listed("impact_derivatives", one)
     mechanism, (q, qd) = robot.mechanism, _checked_state(robot.model, q, qd)
+    mechanism.check_inertia("impact_derivatives")
     J, M = _jacobian(mechanism, q, contacts), mechanism.mass_matrix(q)
     G, loose = mechanism.closing.carried(q, mechanism.loops.independent)
     dq, free_rates = (np.concatenate(x, -1) for x in ((G, 0.0 * G), (0.0 * G, G)))
@@ -453,7 +457,7 @@ def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
     (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G
-    X = np.linalg.solve(H, Gt @ Jt)
+    X = accelerated(H, Gt @ Jt, "impact_derivatives")
     B, bent = G @ X, np.einsum("...ikp,...kj->...ijp", dG, X)
     force = np.moveaxis(dJ, -3, -2) - np.einsum("...ikp,...kj->...ijp", dM, B)
     force -= np.einsum("...ik,...kjp->...ijp", M, bent)

@@ -605,6 +605,8 @@ def prepared(
     own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped, scene.model.source.closure)
     free = tuple(plan.model_parameters or ())
     key: Any = (TIME_STEPPING, *own, dt, control, count, free)
+    if robot.mechanism.rows:
+        robot.mechanism.check_inertia("simulate")
     try:
         found: Stepped | None = None if again else known.get(key)
         if found is not None:
