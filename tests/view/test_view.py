@@ -552,7 +552,7 @@ def test_a_page_that_returns_to_its_first_camera_is_fitted_again(viewer: Viewer)
     stage = viewer.stage
     stage.fit = fitted_again.append  # type: ignore[method-assign]
     first = viewer.server.initial_camera.position
-    for place in (first, first + [0.1, 0.0, 0.0], first * (1.0 + 1e-6)):
+    for place in (first, first + np.array([0.1, 0.0, 0.0]), first * (1.0 + 1e-6)):
         stage._refit(SimpleNamespace(position=place, client="page"))
     assert fitted_again == ["page", "page"]
 

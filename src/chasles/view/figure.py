@@ -11,7 +11,6 @@ from chasles.robot import Robot
 from chasles.view import posture
 from chasles.view.solids import Solid, joined, solids
 
-
 BLACK = 0.15
 """Brightness (0 to 1) with which black is drawn, so that the shape of black parts is visible."""
 

@@ -12,7 +12,6 @@ from chasles.model import Model
 from chasles.model.description import freedom_names
 from chasles.robot import Robot
 
-
 HOME = "home"
 """Name of the keyframe in which a robot is first shown."""
 
