@@ -175,7 +175,7 @@ def described(robot: Robot, q: np.ndarray, link: str) -> str:
     data = next(each for each in model.source.links if each.name == link)
     above = next((each for each in model.source.joints if each.child == link), None)
     joint = f", carried by {above.kind} joint {shown(above.name)}" if above else ""
-    origin = robot.forward_kinematics(q, frame=link)[:3, 3] + 0.0
+    origin = robot.forward_kinematics(q, frame=link)[:3, 3].round(6) + 0.0
     place = "({:.4g}, {:.4g}, {:.4g}) m".format(*origin)
     mass = f"{float(data.inertia.m):.4g} kg"
     return f"Link {shown(link)}: {mass}{joint}\nFrame {shown(link)}: origin at {place}"

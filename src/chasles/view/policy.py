@@ -27,11 +27,13 @@ div:has(> .mantine-Text-root > label):has(+ div .mantine-Checkbox-root) { width:
 SCRIPT = b"""
 const page = document.documentElement
 const typed = "textarea, input:not([type=checkbox])"
-addEventListener("pointerup", event => setTimeout(() => {
+const release = event => {
   const used = document.activeElement
-  const typing = used?.matches(typed) && !event.target.closest("[role=option]")
-  if (!typing) used?.blur()
-}))
+  const chosen = event.type === "click" && event.target.closest("[role=option]")
+  if (chosen || !used?.matches(typed)) used?.blur()
+}
+addEventListener("pointerup", release)
+addEventListener("click", event => setTimeout(release, 0, event))  // after a label or a menu
 page.addEventListener("keydown", event => {
   if (["ArrowLeft", "ArrowRight"].includes(event.key)) event.stopPropagation()
 })
