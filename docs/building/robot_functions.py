@@ -9,10 +9,12 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from chasles.algorithms import METHODS
+from chasles.algorithms.method import Method
 from chasles.functions.tracing import signature
 
 ROOT = Path(__file__).parents[2]
@@ -44,8 +46,8 @@ import numpy as np
 
 from chasles.algorithms.spatial.kinematics import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
+from chasles.motion.numbers import Numbers
 from chasles.robot.identity import Array, Identity
-from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):
@@ -73,7 +75,7 @@ def method(name: str, row: dict[str, Any], shared: dict[str, str]) -> str:
         arrays += ["multipliers: Array" + " = None" * (name == "driving_forces")]
     keywords = [option(key, name, sign.handles) for key in sign.options if key in OPTIONS]
     keywords += ["f_ext: Mapping[str, Any] | None = None"] * ("f_ext" in sign.inputs)
-    keywords += [*row.get("options", ()), *['method: str = "fastest"'] * (len(ways) > 1)]
+    keywords += [*row.get("options", ()), *[chosen(ways)] * (len(ways) > 1)]
     out = "Array" if results == 1 else f"tuple[{', '.join(['Array'] * results)}] | None"
     result = "np.ndarray" if results == 1 else f"tuple[{', '.join(['np.ndarray'] * results)}]"
     where = [f"out: {out} = None", "threads: int | None = None"]
@@ -126,6 +128,12 @@ def field(entry: str) -> str:
 def wrapped(text: str, width: int = WIDTH) -> str:
     """Return a paragraph wrapped to the given width."""
     return textwrap.fill(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+def chosen(ways: Sequence[Method]) -> str:
+    """Return the option that selects one of several methods."""
+    names = ", ".join(f'"{way.name}"' for way in ways)
+    return f'method: Literal["fastest", {names}] = "fastest"'
 
 
 def option(key: str, name: str, several: bool) -> str:

@@ -122,7 +122,7 @@ KEYWORDS = {
 
 def keyword(name: str, known: Iterable[str]) -> str:
     """Return a suggestion for an unknown keyword argument, or an empty string."""
-    ours = KEYWORDS.get(name)
+    ours = KEYWORDS.get(name, "")
     return f"did you mean {ours!r}?" if ours in known else suggest(name, known)
 
 
@@ -192,8 +192,9 @@ def suggesting(value: Any) -> Any:
     if isinstance(value, type) and isinstance(vars(value).get("__init__"), FunctionType):
         value.__init__ = with_suggestions(value.__init__)  # type: ignore[misc]
     elif isinstance(value, FunctionType):
-        called, own = with_suggestions(value), vars(sys.modules[value.__module__])
-        if own.get(value.__name__) is value:
-            own[value.__name__] = called
+        name, own = value.__name__, vars(sys.modules[value.__module__])
+        called = with_suggestions(value)
+        if own.get(name) is value:
+            own[name] = called
         return called
     return value

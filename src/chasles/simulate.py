@@ -3,9 +3,10 @@
 from typing import Unpack
 
 from chasles.motion import simulation
-from chasles.motion.contract import Array, Machine
+from chasles.motion.contract import Machine
 from chasles.motion.drivers.loops import ClosureFunction
 from chasles.motion.keywords import shown
+from chasles.motion.numbers import Numbers
 from chasles.motion.options import Options
 from chasles.motion.records import End, Event, Occurrence, Trajectory
 from chasles.motion.steps.integrators import INTEGRATORS
@@ -16,8 +17,8 @@ __all__ = ["INTEGRATORS", "ClosureFunction", "End", "Event", "Occurrence", "Traj
 @shown(Options, simulation.DEFAULTS)
 def simulate(
     robot: Machine,
-    q: Array,
-    qd: Array,
+    q: Numbers,
+    qd: Numbers,
     *,
     compiled: bool | None = False,
     device: str | None = None,

@@ -16,6 +16,8 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import Description, FrameData, JointData, LinkData
 from chasles.model.notes import grouped
 from chasles.motion.options import Integrators
+from chasles.motion.rollouts import StepIntegrators
+from chasles.motion.steps.traced import STEPS
 from chasles.robots._solids import rod
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +115,10 @@ robot = chasles.robots.planar(2)
 robot.mass_matrix("abc")
 robot.mass_matrix(None)
 robot.simulate([0.0, 0.0], [0.0, 0.0], duration=1.0, integrator="rk5")
+robot.rollout([0.0, 0.0], [0.0, 0.0], dt=0.1, steps=2, integrator="rk5")
+robot.inverse_dynamics([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], method="spatal")
+chasles.simulate(robot, "a", [0.0, 0.0], duration=1.0)
+robot.simulate("a", [0.0, 0.0], duration=1.0)
 """
 
 RIGHT = """
@@ -126,6 +132,9 @@ robot.mass_matrix((np.zeros(2), np.zeros(2)))
 robot.mass_matrix([[[0.0, 1.0]]])
 robot.inverse_dynamics(np.zeros((3, 2)), [0.0, 1.0], np.zeros(2, dtype=np.float32))
 robot.simulate([0.0, 0.0], np.zeros(2), duration=1.0, integrator="rk4")
+robot.rollout([0.0, 0.0], np.zeros(2), dt=0.1, steps=2, integrator="rk4")
+robot.mass_matrix([0.0, 0.0], method="spatial")
+chasles.simulate(robot, (0.0, 0.0), np.zeros(2), duration=1.0)
 """
 
 
@@ -138,11 +147,12 @@ def test_type_checkers_find_wrong_arguments(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", *lines]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     errors = [line for line in found.stdout.splitlines() if ": error:" in line]
-    assert [line.split(":")[1] for line in errors] == ["5", "6", "7"], found.stdout
+    assert [line.split(":")[1] for line in errors] == [*"56789", "10", "11"], found.stdout
     assert all("wrong.py" in line for line in errors)
 
 
 def test_names_of_integrators_for_type_checkers_are_all_of_them() -> None:
+    assert set(get_args(StepIntegrators)) == {*STEPS, "time-stepping"}
     assert set(get_args(Integrators)) == {"auto", "time-stepping", *chasles.INTEGRATORS}
 
 

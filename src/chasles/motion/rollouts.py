@@ -1,7 +1,7 @@
 """Rollouts: compiled simulations with a fixed step size, and their gradients."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Literal, Required, TypedDict, Unpack
 
 from chasles.errors import ArgumentError
 from chasles.functions.doors import library_of
@@ -16,12 +16,16 @@ from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prepared
 from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped
 from chasles.motion.keywords import check_keywords, renamed, shown
+from chasles.motion.numbers import Numbers
 from chasles.motion.options import Plan
 from chasles.motion.parameters import check_names, given_values
 from chasles.motion.records import Trajectory
 from chasles.motion.references import alike
 from chasles.motion.simulation import check_damping, with_file
 from chasles.motion.steps.traced import RolloutGradient
+
+StepIntegrators = Literal["semi-implicit", "euler", "heun2", "heun3", "rk4", "time-stepping"]
+"""Type of the option `integrator`: "time-stepping", or a name in `STEPS`."""
 
 
 class Steps(TypedDict, total=False):
@@ -35,7 +39,7 @@ class Steps(TypedDict, total=False):
     model_parameters: Mapping[str, Array] | None
     ctrl: Any
     act: Array
-    integrator: Stepped
+    integrator: StepIntegrators
     start: float
     dissipation: bool | None
     contacts: Sequence[Pair] | str | None
@@ -115,7 +119,7 @@ def _course(
 @renamed(method="integrator")
 @shown(Steps, _course.__kwdefaults__)
 def rollout(
-    robot: Machine, q: Array, qd: Array, tau: Any = None, **options: Unpack[Steps]
+    robot: Machine, q: Numbers, qd: Numbers, tau: Any = None, **options: Unpack[Steps]
 ) -> Trajectory:
     """Simulate a robot in compiled steps of fixed size.
 
@@ -204,8 +208,8 @@ def rollout(
 @shown(Steps, _course.__kwdefaults__)
 def rollout_pullback(
     robot: Machine,
-    q: Array,
-    qd: Array,
+    q: Numbers,
+    qd: Numbers,
     tau: Any = None,
     *,
     covectors: Sequence[Array],

@@ -30,6 +30,7 @@ from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import check_keywords, shown
 from chasles.motion.measuring import measured
+from chasles.motion.numbers import Numbers
 from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
 from chasles.motion.parameters import check_names
 from chasles.motion.records import End, Trajectory
@@ -49,8 +50,8 @@ SAFE = "safe damping"
 @shown(Options, DEFAULTS)
 def simulate(
     robot: Machine,
-    q: Array,
-    qd: Array,
+    q: Numbers,
+    qd: Numbers,
     *,
     compiled: bool | None = None,
     device: str | None = None,

@@ -10,8 +10,8 @@ import numpy as np
 
 from chasles.algorithms.spatial.kinematics import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
+from chasles.motion.numbers import Numbers
 from chasles.robot.identity import Array, Identity
-from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):
@@ -87,7 +87,7 @@ class Computing(Identity):
         q: Numbers,
         frame: str | None = None,
         *,
-        method: str = "fastest",
+        method: Literal["fastest", "spatial", "homogeneous", "lagrange"] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -138,7 +138,7 @@ class Computing(Identity):
         *,
         axes: Axes = "world",
         at: At = "frame",
-        method: str = "fastest",
+        method: Literal["fastest", "spatial", "link-frames"] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -201,7 +201,7 @@ class Computing(Identity):
         axes: Axes = "world",
         at: At = "frame",
         kind: Kind = "classical",
-        method: str = "fastest",
+        method: Literal["fastest", "spatial", "link-frames"] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -551,7 +551,9 @@ class Computing(Identity):
         dissipation: bool = False,
         stabilization: float | None = None,
         tolerance: float = TOLERANCE,
-        method: str = "fastest",
+        method: Literal[
+            "fastest", "multipliers", "direct", "minimal", "divide-and-conquer"
+        ] = "fastest",
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -680,7 +682,27 @@ class Computing(Identity):
         dissipation: bool = False,
         actuated: Sequence[str] | None = None,
         weights: Mapping[str, float] | None = None,
-        method: str = "fastest",
+        method: Literal[
+            "fastest",
+            "augmented-tensor",
+            "parallel-axes",
+            "newton-euler-vector",
+            "spatial",
+            "vukobratovic",
+            "homogeneous",
+            "homogeneous-link",
+            "lagrange",
+            "newton-euler-tensor",
+            "lagrange-4x4",
+            "lagrange-3x3",
+            "spatial-1987",
+            "kane",
+            "kane-sum",
+            "uicker-kahn",
+            "waters",
+            "christoffel",
+            "spatial-operator",
+        ] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -776,7 +798,24 @@ class Computing(Identity):
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
-        method: str = "fastest",
+        method: Literal[
+            "fastest",
+            "articulated-body",
+            "augmented-tensor",
+            "parallel-axes",
+            "floating-base",
+            "mass-matrix",
+            "homogeneous",
+            "lagrange",
+            "unit-acceleration",
+            "composite-3x3",
+            "conjugate-gradient",
+            "orthogonal-complement",
+            "spatial-operator",
+            "assembly-inertia",
+            "assembly-inverse",
+            "divide-and-conquer",
+        ] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -856,7 +895,7 @@ class Computing(Identity):
         known: str | Sequence[str],
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
-        method: str = "fastest",
+        method: Literal["fastest", "articulated-body", "mass-matrix", "floating-base"] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -1088,7 +1127,9 @@ class Computing(Identity):
         qd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
-        method: str = "fastest",
+        method: Literal[
+            "fastest", "parallel-axes", "newton-euler-vector", "augmented-tensor", "lagrange"
+        ] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -1170,7 +1211,7 @@ class Computing(Identity):
         self,
         q: Numbers,
         *,
-        method: str = "fastest",
+        method: Literal["fastest", "vukobratovic", "christoffel", "uicker-kahn"] = "fastest",
         out: tuple[Array, Array, Array] | None = None,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -1225,7 +1266,19 @@ class Computing(Identity):
         *,
         packed: bool = False,
         coordinates: Coordinates = "tree",
-        method: str = "fastest",
+        method: Literal[
+            "fastest",
+            "spatial",
+            "augmented-tensor",
+            "parallel-axes",
+            "homogeneous",
+            "lagrange",
+            "composite-3x3",
+            "orthogonal-complement",
+            "factored-complement",
+            "unit-acceleration",
+            "spatial-operator",
+        ] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -1292,7 +1345,7 @@ class Computing(Identity):
         q: Numbers,
         *,
         coordinates: Coordinates | None = None,
-        method: str = "fastest",
+        method: Literal["fastest", "spatial", "spatial-operator"] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -1350,7 +1403,7 @@ class Computing(Identity):
         *,
         axes: Axes = "world",
         at: At = "frame",
-        method: str = "fastest",
+        method: Literal["fastest", "projection", "propagation"] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -1662,7 +1715,7 @@ class Computing(Identity):
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
-        method: str = "fastest",
+        method: Literal["fastest", "spatial", "augmented-tensor", "closed-form"] = "fastest",
         out: tuple[Array, Array, Array] | None = None,
         threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -1780,7 +1833,7 @@ class Computing(Identity):
         q: Numbers,
         qd: Numbers,
         *,
-        method: str = "fastest",
+        method: Literal["fastest", "spatial", "homogeneous"] = "fastest",
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
@@ -1820,7 +1873,12 @@ class Computing(Identity):
         return self._call("kinetic_energy", (q, qd), ("method", method), None, out, threads)
 
     def potential_energy(
-        self, q: Numbers, *, method: str = "fastest", out: Array = None, threads: int | None = None
+        self,
+        q: Numbers,
+        *,
+        method: Literal["fastest", "spatial", "homogeneous"] = "fastest",
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Return the potential energy due to gravity and springs.
 

@@ -354,8 +354,8 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     array([9.81])
     """
     if method not in METHODS:
-        problem = f"unknown method {method!r}"
-        raise InputError("E-CONTACT-068", problem, one_of(method, METHODS), part="solve")
+        what = f"unknown method {method!r}"
+        raise InputError("E-CONTACT-068", what, one_of(method, METHODS), part="solve")
     return problem.motion(METHODS[method](problem))
 
 
@@ -597,8 +597,8 @@ def contact_dynamics(
     array([-11.139,  22.279])
     """
     if friction not in LAWS:
-        problem, remedy = f"unknown friction law {friction!r}", one_of(friction, LAWS)
-        raise InputError("E-CONTACT-013", problem, remedy, part="contact_dynamics")
+        what, remedy = f"unknown friction law {friction!r}", one_of(friction, LAWS)
+        raise InputError("E-CONTACT-013", what, remedy, part="contact_dynamics")
     mechanism, contacts = robot.mechanism, listed("contact_dynamics", contacts)
     mechanism.check_inertia("contact_dynamics")
     model = mechanism.model
