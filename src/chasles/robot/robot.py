@@ -309,7 +309,8 @@ class Robot(Sensing):
 
         Notes
         -----
-        The viewer needs `pip install 'chasles[view]'`.
+        The viewer needs `pip install 'chasles[view]'`. To save a picture or a video, pass the viewer
+        to `chasles.view.record(viewer, "robot.png")`, which needs an installed Chromium or Chrome.
 
         Examples
         --------
