@@ -309,8 +309,8 @@ class Robot(Sensing):
 
         Notes
         -----
-        The viewer needs `pip install 'chasles[view]'`. To save a picture or a video, pass the viewer
-        to `chasles.view.record(viewer, "robot.png")`, which needs an installed Chromium or Chrome.
+        The viewer needs `pip install 'chasles[view]'`. To save a picture or a video, call
+        `chasles.view.record(viewer, "robot.png")`, which needs an installed Chromium or Chrome.
 
         Examples
         --------
