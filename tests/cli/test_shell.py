@@ -126,6 +126,19 @@ def test_recordings_tell_the_notes_of_the_viewer(
     assert found["files"]["video"] == "x.gif"
 
 
+def test_recordings_announce_their_frames(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of frames is printed to standard error before a video is recorded."""
+    pytest.importorskip("viser")
+    video = import_module("chasles.cli.video")
+    command = import_module("chasles.cli.commands.view")
+    monkeypatch.setattr(command, "check_video", lambda path, overwrite: path)
+    monkeypatch.setattr(video, "record", lambda *given, **options: None)
+    (here / "m.csv").write_text("t,joint1.q\n0,0\n1,0.5\n")
+    start = ("view", "planar:1", "--motion", "m.csv", "--rate", "10", "--record")
+    assert "recording 11 frames\n" in invoke(*start, "x.mp4").stderr
+    assert "recording" not in invoke(*start, "x.png").stderr
+
+
 @pytest.mark.parametrize(
     ("package", "words", "told"),
     [

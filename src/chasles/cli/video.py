@@ -1,12 +1,13 @@
 """Command-line options for videos and pictures, and recording with a progress bar."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from chasles.cli.command import bar
+from chasles.cli.command import Terminal, bar, write
 from chasles.cli.options import option
 from chasles.robot import Robot
 from chasles.view import record, show
@@ -63,7 +64,11 @@ def shoot(
     with show(
         robot, beside=beside, motion=motion, port=0, triangles=triangles, shadows=shadows
     ) as viewer:
-        last = 0.0 if viewer.playback is None else viewer.playback.last
+        play = viewer.playback
+        last = 0.0 if play is None else play.last
+        if play is not None and kind(path) == "video":
+            frames = math.ceil((last - play.first) * rate + 0.5)
+            write(Terminal(stderr=True), f"recording {frames} frames")
         with bar(last, *columns) as told:
             record(
                 viewer,

@@ -280,7 +280,7 @@ def _motion(
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     known(plan.integrator)  # raises an error for unknown names
     way = (q, dt, plan.integrator, plan.control)
-    check_damping("simulate", robot, *way, dissipation=plan.dissipation)
+    check_damping("simulate", robot, *way, dissipation=plan.dissipation or False)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
     if not why:
         found = attempted(robot, plan, q, qd, compiled, device, threads)

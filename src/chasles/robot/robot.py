@@ -310,7 +310,8 @@ class Robot(Sensing):
 
         Notes
         -----
-        The viewer needs `pip install 'chasles[view]'`.
+        The viewer needs `pip install 'chasles[view]'`. To save a picture or a video, call
+        `chasles.view.record(viewer, "robot.png")`, which needs an installed Chromium or Chrome.
 
         Examples
         --------

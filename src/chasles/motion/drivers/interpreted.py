@@ -69,7 +69,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
     rigid: RigidContact | None = None
     if firm:
         check_rigid(contacts, q, plan.integrator, advance, plan.stabilization)
-        loads = (plan.f_ext, plan.dissipation)
+        loads = (plan.f_ext, plan.dissipation or False)
         rigid = RigidContact(mechanism, contacts, plan.limits, force, *loads)
         force = rigid.force
     elif plan.dissipation and dry_friction(mechanism.model).any():

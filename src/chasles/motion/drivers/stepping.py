@@ -545,7 +545,7 @@ def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
     check_pairs("simulate", pairs)
     limits = stops(robot.model) if plan.limits else ()
     check_hash("simulate", "dissipation", plan.dissipation)
-    return Scene(model, pairs, limits, plan.dissipation, bool(plan.limits))
+    return Scene(model, pairs, limits, plan.dissipation or False, bool(plan.limits))
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
