@@ -328,6 +328,16 @@ def test_benchmarks_that_pages_name_are_there() -> None:
         assert (ROOT / f"{module.replace('.', '/')}.py").exists()
 
 
+def test_the_page_of_benchmarks_lists_every_command() -> None:
+    from benchmarks.__main__ import COMMANDS
+
+    page = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+    rows = re.findall(r"^\| `python -m benchmarks ([a-z-]+)` ", page, re.MULTILINE)
+    assert sorted(rows) == sorted(COMMANDS)
+    modules = {module.removeprefix("benchmarks.") for module, _ in COMMANDS.values()}
+    assert modules == {file.stem for file in (ROOT / "benchmarks").glob("command_*.py")}
+
+
 if __name__ == "__main__":
     sys.path += [str(ROOT), str(ROOT / "docs")]  # the path that pytest and conftest.py set
     write()

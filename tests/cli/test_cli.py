@@ -502,6 +502,51 @@ def test_bench_says_how_far_from_the_limits_functions_are(tmp_path: Path) -> Non
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_bench_of_closed_loops_leaves_out_forward_dynamics(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "run", partial(bench.run, seconds=0.0, large=2**14))
+    words = ["four_bar", "--batch", "3", "--no-gpu", "--output", str(tmp_path / "bench.png")]
+    text = run_wide("bench", *words)
+    assert "Not timed for a robot with loops or couplings: forward_dynamics.\n" in text
+    assert text.count("inverse_dynamics") == text.count("mass_matrix") == 2
+
+
+def test_bench_of_a_batch_of_one_keeps_the_single_call() -> None:
+    measured = bench.run(
+        chasles.robots.planar(1), "planar:1", batch=1, seconds=0.0, large=2**14, gpu=False
+    )
+    console = Console(file=io.StringIO(), width=80)
+    measured.roofline.show(console)
+    lines = console.file.getvalue().splitlines()
+    (call,) = (line.split() for line in lines if line.startswith(" mass_matrix"))
+    assert call[1] == "1"
+    assert len(call) == 4  # one percentage, followed by a or m
+    assert sum("batch of 1" in line for line in lines) == len(bench.FUNCTIONS)
+
+
+@pytest.mark.parametrize("gpu", [True, False])
+def test_bench_may_leave_out_the_gpu(gpu: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    asked, real = list[bool](), partial(bench.run, seconds=0.0, large=2**14)
+
+    def run(*arguments: Any, gpu: bool, **named: Any) -> bench.Bench:
+        asked.append(gpu)
+        return real(*arguments, gpu=False, **named)
+
+    monkeypatch.setattr(bench, "run", run)
+    words = ["--output", str(tmp_path / "bench.png"), *([] if gpu else ["--no-gpu"])]
+    run_wide("bench", "planar:1", "--batch", "2", *words)
+    assert asked == [gpu]
+
+
+@pytest.mark.parametrize(
+    ("batch", "code"), [(2**64 + 1, "E-CALL-003"), (10**12, "E-CLI-390"), (2**40, "E-CLI-390")]
+)
+def test_bench_refuses_batches_that_are_too_large(batch: int, code: str) -> None:
+    with raises(code, "--batch"):
+        bench.run(chasles.robots.planar(1), "planar:1", batch=batch)
+
+
 def test_bench_refuses_another_robot(arm: str, tmp_path: Path) -> None:
     pytest.importorskip("pinocchio")
     other = tmp_path / "other.urdf"

@@ -101,3 +101,6 @@ def test_other_tiers_are_refused(robot, options):
     with pytest.raises(InputError) as caught:
         chasles.compile(robot, "inverse_dynamics", **options)
     assert caught.value.code == "E-ROBOT-040"
+    with pytest.raises(InputError) as caught:
+        robot.function("inverse_dynamics", **options)
+    assert caught.value.code == "E-ROBOT-040"

@@ -368,6 +368,12 @@ def test_computed_torque_in_every_form() -> None:
     single = [a.astype(np.float32) for a in (q, qd, goal, rate_wanted, qdd)]
     short = {"stiffness": np.float32(2.0), "damping": np.ones(walker.nv, np.float32)}
     assert control.computed_torque(walker, *single, **short).dtype == np.float32
+    for number in (2.0, 2, np.float64(2.0)):
+        for arrays in (single, [a[0] for a in single]):
+            gains = {"stiffness": number, "damping": number}
+            found = control.computed_torque(walker, *arrays, **gains)
+            assert found.dtype == np.float32
+            close(found, control.computed_torque(walker, *map(np.float64, arrays), **gains), 1e-4)
     still = {"stiffness": 1.0, "damping": 1.0}
     for k in (0, 2):
         broken = [q[0], qd[0], goal[0].copy(), rate_wanted[0], qdd[0]]

@@ -239,7 +239,7 @@ def test_bad_input() -> None:
 @pytest.mark.parametrize("method", ["semi-implicit", "time-stepping"])
 def test_records_that_do_not_fit_in_memory(method: str) -> None:
     q = np.zeros((10**6, 2))
-    with raises("E-MOTION-199", "3.2e+05 GB", "every"):
+    with raises("E-MOTION-219", "3.2e+05 GB", "every"):
         planar(2).rollout(q, [0.0, 0.0], dt=1e-3, steps=10**7, integrator=method)
 
 

@@ -125,10 +125,6 @@ def compile(
         order = dict(checked_options(robot.model, function, options)).get("order", 1)
         names = derivative_names(function, wrt, parameters, order=order, model=robot.model)
         derivative = Derivative("jacobian", names)
-    known = ("best", "quick") if backends.row(chosen).first else ("best",)
-    if tier not in known:
-        problem = f"`tier` must be 'best', or 'quick' with backend='llvm', not {tier!r}"
-        raise InputError("E-ROBOT-040", problem, part="compile")
     compiled = robot.function(
         function,
         backend=chosen,
@@ -138,7 +134,8 @@ def compile(
         derivative=derivative,
         parameters=parameters,
         dtype=dtype,
-        **options | ({"tier": tier} if tier == "quick" and device != "auto" else {}),
+        tier="best" if tier == "quick" and device == "auto" else tier,
+        **options,
     )
     return Automatic(compiled) if device == "auto" else compiled
 

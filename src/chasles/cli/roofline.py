@@ -1,7 +1,7 @@
 """Roofline model: execution times relative to the machine's arithmetic and memory limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter, process_time
 from typing import Any
@@ -36,6 +36,7 @@ class Row:
     """Time (s) of a function for a batch, and its lower bounds on this machine.
 
     `arithmetic` and `memory` are the lower bounds (s). `device` is "1 core", "N cores" or "GPU".
+    `call` is True for a call with a single state, and False for a batch, also of one state.
     """
 
     function: str
@@ -45,6 +46,7 @@ class Row:
     seconds: float
     arithmetic: float
     memory: float
+    call: bool = False
 
     @property
     def bound(self) -> str:
@@ -92,7 +94,7 @@ class Roofline:
         """
         work = Work.of(compiled.program)
         call, one, every, single = times
-        yield self._row(title, work, 1, "1 core", "float64", call)
+        yield replace(self._row(title, work, 1, "1 core", "float64", call), call=True)
         yield self._row(title, work, batch, "1 core", "float64", batch * one)
         yield self._row(title, work, batch, "1 core", "float32", batch * single)
         yield self._row(title, work, batch, self._all, "float64", batch * every)
@@ -154,15 +156,16 @@ class Roofline:
         kinds = list(dict.fromkeys((row.device, row.dtype) for row in self.rows))
         heads = [device if dtype == "float64" else f"{device} f32" for device, dtype in kinds]
         shown = table(["function", "states"], heads)
-        found: dict[tuple[str, int], dict[tuple[str, str], Row]] = {}
+        found: dict[tuple[str, str], dict[tuple[str, str], Row]] = {}
         for row in self.rows:
-            found.setdefault((row.function, row.states), {})[row.device, row.dtype] = row
+            states = "batch of 1" if row.states == 1 and not row.call else f"{row.states:,}"
+            found.setdefault((row.function, states), {})[row.device, row.dtype] = row
         before = ""
         for (function, states), cells in found.items():
             texts = (_percent(cells[kind]) if kind in cells else "" for kind in kinds)
             name, _, derived = function.partition(", ")
             label = f"  {derived}" if derived else f"[cyan]{name}[/]"
-            shown.add_row(label if function != before else "", f"{states:,}", *texts)
+            shown.add_row(label if function != before else "", states, *texts)
             before = function
         console.print(shown)
 

@@ -567,10 +567,13 @@ class Functions:
         the best code is already available.
         """
         key = self.key(function, **options)
+        first = backends.row(options.get("backend", backends.USUAL)).first
+        if tier not in (("best", "quick") if first else ("best",)):
+            problem = f"`tier` must be 'best', or 'quick' with backend='llvm', not {tier!r}"
+            raise InputError("E-ROBOT-040", problem, part=function)
         if tier == "quick" and key not in self._made:
             recipe = self._recipe(key)
             if not is_known(recipe):
-                first = backends.row(recipe.backend).first
                 quick = Compiled(replace(recipe, backend=first), self.model)
                 return cast(Compiled, Tiered(quick, recipe, lambda: self.made(key)))
         return self.made(key)

@@ -10,7 +10,7 @@ import numpy as np
 from chasles import backends
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.doors import is_single, leading_shape, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism
 from chasles.model import Model
@@ -79,6 +79,9 @@ def computed_torque(
     array([-7.145, -3.453])
     """
     mechanism = robot.mechanism
+    if is_single(q):  # a gain given as a number does not change the precision
+        gains = (stiffness, damping)
+        stiffness, damping = (np.float32(x) if type(x) in NUMBERS else x for x in gains)
     key = ("computed_torque", type(stiffness) in NUMBERS, type(damping) in NUMBERS)
     run = mechanism.kept.get(key) if actuated is None else None
     if run is None:

@@ -24,7 +24,7 @@ from rich.markup import escape
 
 from chasles import conventions
 from chasles.api import compile
-from chasles.backends.arrays import cores
+from chasles.backends.arrays import checked_count, cores
 from chasles.cli.command import Answer, check_new_picture, steps, table, write_picture, write_saved
 from chasles.cli.options import Asked, Overwrite, option
 from chasles.cli.timing import CALLS, Way, interleaved, loop
@@ -68,6 +68,9 @@ CHECKED = 32
 LARGE = 2**27
 """Array size (bytes) for a batch that exceeds every CPU cache."""
 
+MOST_STATES = 2**40
+"""Maximum number of states in a batch."""
+
 SECONDS = 0.7
 """Time budget (s) for timing one function."""
 
@@ -107,7 +110,8 @@ class Speed:
 class Bench:
     """Benchmark results for one robot.
 
-    `note` is the reason why Pinocchio was not timed, or "".
+    `note` is the reason why Pinocchio was not timed, or "". `left_out` contains the names of the
+    functions that cannot be compiled for this robot, because it has loops or couplings.
     """
 
     robot: Robot
@@ -116,6 +120,7 @@ class Bench:
     speeds: tuple[Speed, ...]
     roofline: "Roofline"
     note: str
+    left_out: tuple[str, ...] = ()
 
 
 class Peer(NamedTuple):
@@ -199,9 +204,8 @@ def run(
     `large` is the array size (bytes) of the largest batch. If `gpu` is True and there is a GPU, GPU
     kernels are also timed. `step` is called with the name of each step.
     """
-    rng = np.random.default_rng(0)
-    qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))
-    states = {"q": robot.random(rng, size=batch), "qd": qd, "qdd": qdd, "tau": tau}
+    states = _states(robot, checked_count("bench: --batch", batch, most=MOST_STATES))
+    left_out = [f.name for f in FUNCTIONS if robot.mechanism.opens(f.name)]
     peer, note = _peer(robot, target, floating)
     step("measuring the machine")
     from chasles.cli.roofline import Roofline  # slow import that loads LLVM
@@ -210,7 +214,7 @@ def run(
     speeds: list[Speed] = []
     rows: list[Row] = []
     with _empty_cache():
-        for function in FUNCTIONS:
+        for function in (f for f in FUNCTIONS if f.name not in left_out):
             step(f"compiling {function.title}")
             wrt = function.inputs if function.derivatives else None
             begin = time.perf_counter()
@@ -224,7 +228,20 @@ def run(
             rows += roofline.on_gpu(function.title, compiled, arrays)
             speeds.append(speed)
     roofline = replace(roofline, rows=tuple(rows))
-    return Bench(robot, batch, cores(), tuple(speeds), roofline, note)
+    unique = tuple(dict.fromkeys(left_out))
+    return Bench(robot, batch, cores(), tuple(speeds), roofline, note, unique)
+
+
+def _states(robot: Robot, batch: int) -> dict[str, np.ndarray]:
+    """Return random states, or raise an error if they do not fit in memory."""
+    rng = np.random.default_rng(0)
+    try:
+        qd, qdd, tau = rng.normal(size=(3, batch, robot.nv))
+        return {"q": robot.random(rng, size=batch), "qd": qd, "qdd": qdd, "tau": tau}
+    except MemoryError:
+        size = 8e-9 * batch * (robot.nq + 3 * robot.nv)
+        problem = f"{batch} states need {size:.3g} GB, more than the available memory"
+        raise InputError("E-CLI-390", problem, "reduce `--batch`", part="bench") from None
 
 
 def _has_peer(target: str) -> bool:
@@ -334,6 +351,7 @@ def _data(bench: Bench) -> dict[str, Any]:
         "cores": bench.cores,
         "speeds": [vars(speed) | {"function": speed.function.title} for speed in bench.speeds],
         "note": bench.note or None,
+        "left_out": bench.left_out,
         "machine": bench.roofline.data(),
         "roofline": [row.data() for row in bench.roofline.rows],
     }
@@ -352,6 +370,9 @@ def show(bench: Bench, output: Path, console: Console) -> None:
         times = (f"{1e9 * t:.0f}" if t >= 1e-7 else f"{1e9 * t:.1f}" for t in batches)
         rows.add_row(_label(speed), f"{speed.compile:.2f}", f"{1e6 * speed.call:.2f}", *times)
     console.print(rows)
+    if bench.left_out:
+        names = ", ".join(bench.left_out)
+        console.print(f"Not timed for a robot with loops or couplings: {names}.", markup=False)
     if bench.note:
         console.print(bench.note, markup=False)
     else:

@@ -449,7 +449,7 @@ def within_memory(course: Course) -> Iterator[None]:
             f"{course.steps} steps need {all_times:.3g} GB"
         )
         remedy = "increase `every`, or run fewer steps in each call"
-        raise InputError("E-MOTION-199", problem, remedy, part=course.function) from None
+        raise InputError("E-MOTION-219", problem, remedy, part=course.function) from None
 
 
 def check_threads(course: Course) -> None:
