@@ -34,7 +34,8 @@ def simulate(
     q, qd, **options
         As in `Robot.simulate`.
     compiled, device, threads : optional
-        As in `Robot.simulate`; `compiled` is False by default.
+        As in `Robot.simulate`; `compiled` is False by default. The integrator "time-stepping" needs
+        compiled=None, because it is always compiled.
 
     Returns
     -------

@@ -266,7 +266,8 @@ def test_controllers_that_remember_are_called_at_each_step(robot):
 def test_what_it_does_not_support_is_refused(robot):
     made = robot(("ball", 1.0, [1e-3] * 3))
     for options, code in (
-        ({"compiled": False}, "E-MOTION-135"),
+        ({"compiled": False}, "E-MOTION-590"),
+        ({"times": [0.0, 0.1]}, "E-MOTION-135"),
         ({"contact_states": np.zeros(2)}, "E-MOTION-131"),
         ({"contacts": "floor"}, "E-MOTION-134"),
         ({"device": "cuda", "control": Push()}, "E-MOTION-171"),
@@ -277,6 +278,15 @@ def test_what_it_does_not_support_is_refused(robot):
                 **{"integrator": "time-stepping"} | options,
             )  # fmt: skip
         assert error.value.code == code
+
+
+def test_the_function_without_compilation_names_the_method_that_compiles():
+    arm, start = chasles.robots.planar(2), [0.0, 0.0]
+    with raises("E-MOTION-590", "robot.simulate", "compiled=None"):
+        chasles.simulate(arm, start, start, duration=0.01, integrator="time-stepping")
+    given = {"duration": 0.01, "integrator": "time-stepping"}
+    run = chasles.simulate(arm, start, start, compiled=None, **given)
+    assert np.array_equal(run.q, arm.simulate(start, start, **given).q)
 
 
 def test_an_asymmetric_body_that_spins_fast_gains_no_energy(robot):

@@ -109,6 +109,22 @@ def test_masses_from_shapes_are_noted(saved: Saved) -> None:
     )
 
 
+def test_attributes_that_are_neither_true_nor_false_are_noted(saved: Saved) -> None:
+    plain = chasles.load(saved(ARM))
+    for old, new, key in (
+        ("<inertial>", "<inertial auto='maybe'>", "auto"),
+        ("<pose relative", "<pose degrees='maybe' relative", "degrees"),
+    ):
+        text = ARM.replace(old, new, 1)
+        found = chasles.load(saved(text))
+        assert any(f"{key} is 'maybe', which is read as false" in note for note in found.notes)
+        assert found.model.source.frames == plain.model.source.frames
+        assert np.array_equal(
+            found.mass_matrix(found.neutral()), plain.mass_matrix(plain.neutral())
+        )
+    assert "1 collision shapes" in str(chasles.load(saved(SOLIDS.replace("true", "TRUE"))).notes)
+
+
 def test_a_tag_with_an_undeclared_prefix_is_no_motor(saved: Saved) -> None:
     found = chasles.load(saved(MOTORS.replace("</joint>", "<ns0:a>1</ns0:a></joint>", 1)))
     assert [joint.armature for joint in found.model.source.joints[1:]] == [1.8, 0.7, 0.0]
@@ -469,6 +485,14 @@ REFUSED = {
         ": joint 'j': there is no <axis>; add one",
     ),
     "auto": (ARM.replace("<inertial>", "<inertial auto='true'>"), "there is no <collision>"),
+    "density": (
+        ARM.replace("<inertial>", "<inertial auto='true'>").replace(
+            "</inertial>",
+            "</inertial><collision name='c'><density>-1</density><geometry><sphere>"
+            "<radius>1</radius></sphere></geometry></collision>",
+        ),
+        "density is -1; give a positive number",
+    ),
     "uri": (
         chain("<include><uri>model://arm</uri></include>"),
         "'model://arm' is neither in a parent folder of the file nor in the folders listed in",

@@ -304,6 +304,9 @@ def test_mimic_joints_and_couplings_are_left_out_by_name(tmp_path: Path) -> None
     assert chasles.load(file, omit=["square"]).couplings == ()
     assert chasles.load(file, omit=["b"]).nv == 3
     assert chasles.load(file, loops=False).couplings == ()
+    for loops in (["square"], "square", 0, None):
+        with raises("E-FILE-590", "omit="):
+            chasles.load(file, loops=loops)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_a_singular_mass_matrix_in_a_single_configuration() -> None:
     robot = chasles.Robot(Description("head", links, joints))
     state = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     for call in inverting(robot, *state):
-        with raises("E-CALL-423"):
+        with raises("E-CALL-590"):
             call()
 
 

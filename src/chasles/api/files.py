@@ -12,7 +12,7 @@ import numpy as np
 
 from chasles import formats
 from chasles.backends.arrays import check_tolerance
-from chasles.errors import LeftOutWarning, ModelError, shown
+from chasles.errors import ArgumentError, LeftOutWarning, ModelError, shown
 from chasles.formats import a_path, is_name, registry
 from chasles.functions.doors import check_robot
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
@@ -63,7 +63,7 @@ def load(
         Allow a xacro file to run Python and to read any file and the environment. By default, only
         arithmetic and xacro's own functions are allowed (docs/formats.md#xacro).
     loops : bool, optional
-        False ignores all loop joints and couplings.
+        False ignores all loop joints and couplings; `omit` ignores some of them.
     omit : sequence of str, optional
         Names of loops and couplings (equalities in MJCF) to ignore. Mimic joints named here become
         independent.
@@ -98,12 +98,16 @@ def load(
     <Robot 'planar': 2 joints, nq 2, nv 2>
     """
     path = a_path(path, "load")
+    if not isinstance(loops, bool | np.bool_):
+        problem = f"loops must be True or False, not {loops!r:.60}"
+        remedy = "to ignore some loops, name them in `omit`, as in omit=['crank']"
+        raise ArgumentError("E-FILE-590", problem, remedy, part="load")
     file = _found(path) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
-    if not isinstance(omit, tuple) or omit or loops is False:
+    if not isinstance(omit, tuple) or omit or not loops:
         left_out = some_names("omit", omit, "load")
-        if loops is False or left_out:
-            source = opened(source, None if loops is False else left_out)
+        if not loops or left_out:
+            source = opened(source, left_out if loops else None)
     if loop_tolerance is not None:
         check_tolerance("load", loop_tolerance)
         precision = replace(source.precision, loops=float(loop_tolerance))

@@ -14,8 +14,8 @@ from typing import Any
 from chasles.errors import ModelError
 from chasles.formats.gazebo_sensors import with_sensors
 from chasles.formats.sdf_document import GEARBOX, Document, gears, opened
-from chasles.formats.sdf_frames import WORLD, Node, direction, end, relative, truth
-from chasles.formats.sdf_shapes import inertial_of, is_auto, shapes, uniform
+from chasles.formats.sdf_frames import WORLD, Node, direction, end, is_set, relative, truth
+from chasles.formats.sdf_shapes import inertial_of, shapes, uniform
 from chasles.formats.xml_file import Part, reflected
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
@@ -117,7 +117,7 @@ def _link(node: Node, file: str) -> LinkData:
         part.note(
             "it has no <inertial>; SDF's defaults are used: 1 kg, and 1 kg m2 about each axis"
         )
-    if inertial is not None and is_auto(inertial):
+    if inertial is not None and is_set(inertial, "auto"):
         return LinkData(node.name, uniform(node, inertial, file), part.where)
     inertia = inertial_of(part if inertial is None else inertial).about_origin()
     return LinkData(node.name, inertia, part.where)

@@ -12,7 +12,7 @@ from lxml import etree
 from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.registry import VARIABLES, candidates, package_of
-from chasles.formats.sdf_frames import WORLD, Node, direction, end, placed, relative, truth
+from chasles.formats.sdf_frames import WORLD, Node, direction, end, is_set, placed, relative, truth
 from chasles.formats.spelling import SDF, note_misspelled
 from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
@@ -227,7 +227,7 @@ def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
         return
     model = _overridden(root.need("model"), part)
     within = replace(way, above=(*way.above, file))
-    if part.element.get("merge", "") not in ("true", "1"):
+    if not is_set(part, "merge"):
         _model(document, scope, model, within, version)
         return
     if scope.kind == WORLD and model.find("link") is not None:

@@ -187,6 +187,14 @@ def truth(part: Part, tag: str, default: bool) -> bool:
     return text in ("true", "1")
 
 
+def is_set(part: Part, key: str) -> bool:
+    """Return the boolean value of an attribute; a missing or invalid value is False."""
+    text = part.element.get(key, "false").lower()
+    if text not in ("true", "false", "1", "0"):
+        part.note(f"{key} is {short(text)}, which is read as false; give true or false")
+    return text in ("true", "1")
+
+
 def placed(part: Part) -> tuple[Transform, str]:
     """Return the pose of an element, and the name of the frame to which it is relative."""
     pose, text = part.find("pose"), part.content("pose")
@@ -208,7 +216,7 @@ def placed(part: Part) -> tuple[Transform, str]:
         problem = f"unknown rotation_format {short(angles)}"
         raise pose.error("E-SDF-011", problem, "use euler_rpy or quat_xyzw")
     words = pose.numerals("pose", text or "0 0 0 0 0 0", 6)
-    if pose.element.get("degrees", "") in ("true", "1"):
+    if is_set(pose, "degrees"):
         words[3:] = [repr(math.radians(float(word))) for word in words[3:]]
     return pose.placement(Vector(tuple(map(float, words[:3]))), words[3:]), base
 

@@ -17,13 +17,10 @@ DENSITY = 1000.0
 """Default density for computing masses from shapes (kg/m3)."""
 
 
-def is_auto(inertial: Part) -> bool:
-    """Return True if the inertia must be computed from shapes (`<inertial auto="true">`)."""
-    return inertial.element.get("auto") in ("true", "1")
-
-
 def uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
     """Compute the inertia of a link from its collision shapes, scaled to the mass in the file.
+
+    The file requests this with `<inertial auto="true">`.
 
     As in sdformat's Link::ResolveAutoInertials, the density is read from `<collision>` or, if it is
     missing there, from `<inertial>`; the default is 1000 kg/m3. A shape with unknown volume has
@@ -36,6 +33,8 @@ def uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
     for part in parts:
         solid = _solid(part, node, file)
         density = part.number("density", inertial.number("density", DENSITY))
+        if not density > 0.0:
+            raise part.error("E-SDF-590", f"density is {density:g}", "give a positive number")
         if solid is None or not solid.volume > 0.0:
             unknown += 1
             total += inertial_of(node.part).about_origin()

@@ -4,14 +4,15 @@ import codecs
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
+from xml.parsers import expat
 
 from lxml import etree
 
 from chasles.formats.files import short
 
-_DECLARATION = re.compile(r"(\ufeff?\s*)(<\?xml\b[^<>]*>)")
+_DECLARATION = re.compile(r"(\ufeff?\s*)(<\?\s*xml(?=[\s?>])[^<>]*>)", re.IGNORECASE)
 _USUAL = re.compile(r"""<\?xml\s+version\s*=\s*["']1\.\d["'][^<>]*\?>""")
-_ENCODING = re.compile(rb"""<\?xml\b[^<>]*?encoding\s*=\s*["']([\w.-]+)["']""")
+_ENCODING = re.compile(rb"""(?i)<\?\s*xml\b[^<>]*?encoding\s*=\s*["']([\w.-]+)["']""")
 _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -34,23 +35,24 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
     """Parse a malformed document; return its root and errors, or None if it is ambiguous.
 
     The rules follow TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain any
-    characters. Text before the first tag, and a malformed or misplaced XML declaration, are
-    ignored. A lone "&" is literal. Namespace prefixes need not be declared. A document that is
-    invalid in its declared encoding is read as UTF-8 or, if that fails, as ISO 8859-1. Line numbers
-    are preserved.
+    characters. Text before the first tag, malformed or misplaced XML declarations, elements after
+    the root element, and null characters at the end are ignored. A lone "&" is literal. Namespace
+    prefixes need not be declared. A document that is invalid in its declared encoding is read as
+    UTF-8 or, if that fails, as ISO 8859-1. Line numbers are preserved.
     """
     slips: list[Slip] = []
     text = _decoded(data, slips)
-    for mended in (_without_comments, _without_head, _without_declaration, _with_ampersands):
+    for mended in (_without_comments, _without_head, _without_declarations, _with_ampersands):
         text = mended(text, slips)
     if "<!DOCTYPE" in text:
         return None
+    text = _without_others(_without_nulls(text, slips), slips)
     parser = etree.XMLParser(recover=True, remove_pis=True, resolve_entities=False)
     try:
         root = etree.fromstring(text.encode(), parser)
     except etree.XMLSyntaxError:  # lxml cannot recover anything
         return None
-    if root is None or not all(error.type in (_UNBOUND, *_MISNAMED) for error in parser.error_log):
+    if root is None or not _is_known(parser):
         return None
     return root, [*slips, *_prefixes(parser)]
 
@@ -101,16 +103,20 @@ def _without_head(text: str, slips: list[Slip]) -> str:
     return "\n" * head.count("\n") + tag + rest
 
 
-def _without_declaration(text: str, slips: list[Slip]) -> str:
-    """Remove the XML declaration; report it if it is malformed or misplaced."""
-    found = _DECLARATION.match(text)
-    if found is None:
-        return text
-    if found[1].strip("\ufeff") or not _USUAL.fullmatch(found[2]):
-        fault = f"{short(found[2])} is malformed or not at the start; it is ignored"
-        remedy = 'begin the file with <?xml version="1.0"?>'
-        slips.append(Slip(_line(text, found.start(2)), fault, remedy))
-    return found[1].strip("\ufeff") + "\n" * found[2].count("\n") + text[found.end() :]
+def _without_declarations(text: str, slips: list[Slip]) -> str:
+    """Remove the XML declarations at the start; report the first malformed or misplaced one."""
+    kept: list[str] = []
+    end, known = 0, False
+    while found := _DECLARATION.match(text, end):
+        before = found[1].strip("\ufeff")
+        if not known and (kept or before or not _USUAL.fullmatch(found[2])):
+            fault = f"{short(found[2])} is malformed or not at the start; it is ignored"
+            remedy = 'begin the file with <?xml version="1.0"?>'
+            slips.append(Slip(_line(text, found.start(2)), fault, remedy))
+            known = True
+        kept += [before, "\n" * found[2].count("\n")]
+        end = found.end()
+    return "".join([*kept, text[end:]])
 
 
 def _with_ampersands(text: str, slips: list[Slip]) -> str:
@@ -120,6 +126,44 @@ def _with_ampersands(text: str, slips: list[Slip]) -> str:
         fault = "'&' is not part of an entity; it is read literally"
         slips.append(Slip(_line(text, first.start()), fault, "write &amp;"))
     return _AMPERSAND.sub("&amp;", text)
+
+
+def _without_nulls(text: str, slips: list[Slip]) -> str:
+    """Remove null characters at the end, and report them."""
+    kept = text.rstrip("\0 \t\r\n")
+    if "\0" not in text[len(kept) :]:
+        return text
+    fault = "null characters at the end are ignored"
+    slips.append(Slip(_line(text, text.index("\0", len(kept))), fault, "remove them"))
+    return kept
+
+
+def _without_others(text: str, slips: list[Slip]) -> str:
+    """Remove well-formed elements after the root element, and report them."""
+    reader, data = expat.ParserCreate(), text.encode()
+    try:
+        reader.Parse(data, True)
+        return text
+    except expat.ExpatError as error:
+        if error.code != expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
+            return text
+    root, others = data[: reader.ErrorByteIndex], data[reader.ErrorByteIndex :]
+    parser = etree.XMLParser(recover=True, resolve_entities=False)
+    try:
+        found = etree.fromstring(b"<all>" + others + b"</all>", parser)
+    except etree.XMLSyntaxError:
+        return text
+    said = [found.text, *(element.tail for element in found)]
+    if not len(found) or not _is_known(parser) or any(part and part.strip() for part in said):
+        return text
+    fault = f"<{found[0].tag}> after the end of the root element is ignored"
+    slips.append(Slip(_line(root.decode(), len(root)), fault, "remove it"))
+    return root.decode()
+
+
+def _is_known(parser: etree.XMLParser) -> bool:
+    """Return True if the errors of a parser are only undeclared or misnamed namespaces."""
+    return all(error.type in (_UNBOUND, *_MISNAMED) for error in parser.error_log)
 
 
 def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:

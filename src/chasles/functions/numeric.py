@@ -36,7 +36,7 @@ def singular(function: str) -> ModelError:
     """Return the error for a configuration in which some motion of the robot moves no inertia."""
     problem = "the mass matrix is singular in this configuration"
     remedy = "use another configuration, or give the joints an armature"
-    return ModelError("E-CALL-423", problem, remedy, part=function)
+    return ModelError("E-CALL-590", problem, remedy, part=function)
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:

@@ -80,10 +80,13 @@ def stepped(
     threads: int | None,
 ) -> Trajectory:
     """Simulate by time stepping. If a controller cannot be traced, Python calls it in each step."""
+    if compiled is False:  # also the default of chasles.simulate
+        problem = f"integrator {TIME_STEPPING!r} is always compiled, but compiled=False was used"
+        remedy = "call robot.simulate(...), or pass compiled=None"
+        raise ModelError("E-MOTION-590", problem, remedy, part="simulate")
     for found, words in (
         (len(robot.mechanism.traits) > bool(robot.mechanism.rows), "the robot depends on time"),
         (robot.mechanism.rows and device == "cuda", "loops on a GPU"),
-        (compiled is False, "compiled=False"),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),
