@@ -29,6 +29,9 @@ from chasles.model import (
 )
 from chasles.robots._solids import rod
 
+BALL = Symmetric(0.02, 0.03, 0.04, 0.0, 0.0, 0.0)
+"""Inertia about a center of mass, in kg m^2."""
+
 T = 0.7
 """A generic time, in s."""
 
@@ -510,9 +513,43 @@ def test_either_freedom_of_a_cylinder_is_driven() -> None:
     close(force, [1.5 * (2.0 + 9.81 * 0.8)], 1e-12)
 
 
+@pytest.mark.parametrize("polarity", [False, True], ids=["forward", "reversed"])
+def test_each_coordinate_of_a_plane_is_driven(polarity: bool) -> None:
+    """Coordinates of a planar joint are (angle, x, y); the other two move as under the same force.
+
+    With the driving force, the undriven joint has the same acceleration.
+    """
+    link = LinkData("plate", RigidInertia.from_center(1.5, Vector.of(0.3, 0.1, -0.4), BALL))
+    numbers = {"damping": 0.4, "stiffness": 3.0, "rest": (0.1, 0.2, -0.3)}
+    joint = JointData("slide", "planar", None, "plate", reversed=polarity, **numbers)
+    joint = replace(joint, axis=Vector.of(0.6, 0.0, 0.8))
+    free = chasles.Robot(Description("plane", (link,), (joint,)))
+    q, rates, forces = np.array([(0.5, -0.2, 0.8), (0.3, 1.1, -0.7), (2.0, 3.0, 5.0)])
+    c, s = math.cos(q[0]), math.sin(q[0])
+    E = np.array([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]])
+    turning = rates[0] * np.array([[0.0, 0.0, 0.0], [0.0, -s, c], [0.0, -c, -s]])
+    for k in range(3):
+
+        def course(t: Any, k: int = k) -> Any:
+            return q[k] + rates[k] * (t - T) + 2.0 * (t - T) * (t - T)
+
+        driven = free.drive({f"slide[{k}]": course})
+        others = [i for i in (1, 2, 0) if i != k]
+        assert driven.driven_joints == (f"slide[{k}]",)
+        assert driven.joints == tuple(f"slide[{i}]" for i in others)
+        here, at = driven.at_time(T), (q[others], rates[others])
+        close(here.forward_kinematics(q[others])[0], free.forward_kinematics(q)[0], 1e-13)
+        qdd, total = np.full(3, 4.0), forces.copy()
+        qdd[others] = here.forward_dynamics(*at, forces[others])
+        total[k] = here.driving_forces(*at, qdd[others])[0]
+        found = free.forward_dynamics(q, E @ rates, E @ total)
+        close(found, E @ qdd + turning @ rates, 1e-12)
+
+
 def test_freedoms_of_a_ball_are_driven_together() -> None:
-    with raises("E-JOINT-240", "'hinge'", "spherical"):
-        governor("spherical").drive({"hinge[0]": lambda t: t})
+    for kind in ("spherical", "free", "sphere_in_cylinder"):
+        with raises("E-JOINT-240", "'hinge'", kind, "not the rates of its coordinates"):
+            governor(kind).drive({"hinge[0]": lambda t: t})
     with raises("E-MODEL-037", "'hinge[7]'"):
         governor().drive({"hinge[7]": lambda t: t})
 

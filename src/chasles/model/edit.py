@@ -162,7 +162,8 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
     """Prescribe the motion of some joints, which then have no coordinates.
 
     If a single degree of freedom "joint[k]" is prescribed, the joint is replaced by joints in
-    series named "joint[0]", "joint[1]", ... (Featherstone 2008, section 3.4).
+    series named "joint[0]", "joint[1]", ... (Featherstone 2008, section 3.4). The index is that of
+    a coordinate, so the velocities of a planar joint become the rates of its coordinates.
     """
     whole = {
         freedom: model.bodies[i].data
@@ -171,10 +172,12 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
     }
     for name in motions:
         joint = whole[name] if name in whole else model.bodies[model.mover(name)].data
-        if name != joint.name and not joint.traits.series:
+        if name != joint.name and not (joint.traits.series or joint.traits.coordinate_series):
             problem = (
                 f"the degrees of freedom of a {joint.kind} joint cannot be prescribed individually"
             )
+            if not joint.traits.additive:
+                problem += ", because its velocities are not the rates of its coordinates"
             remedy = (
                 "prescribe all degrees of freedom of the joint, "
                 "or use joints in series, such as yaw_pitch_roll"

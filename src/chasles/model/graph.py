@@ -21,6 +21,7 @@ from chasles.model.description import (
     faulty,
     freedom_names,
 )
+from chasles.model.joints.contract import Part
 from chasles.names import suggest
 
 FREE = "root_joint"
@@ -298,15 +299,18 @@ def in_series(
     links between the new joints are massless. The axes of a reversed joint change sign.
 
     If `keep` is the name of a file format, joint types that the format supports are kept unless the
-    joint is reversed. `only` contains the names of the joints to replace (default: all).
+    joint is reversed. `only` contains the names of the joints to replace (default: all). A joint
+    in `only` may also have a `coordinate_series`, with other velocities.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
     for joint in source.joints:
         if only is not None and joint.name not in only:
             joints.append(joint)
-        elif joint.traits.series and (joint.reversed or keep not in joint.traits.names):
-            parts = _parts(joint, names)
+        elif (series := joint.traits.series or (only and joint.traits.coordinate_series)) and (
+            joint.reversed or keep not in joint.traits.names
+        ):
+            parts = _parts(joint, series, names)
             between = [_between(joint, part.name, taken) for part in parts[:-1]]
             links += between
             joints += _linked(joint, parts, [link.name for link in between])
@@ -325,11 +329,10 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
     return places, ties | {rotor.name for rotor in source.rotors}
 
 
-def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
+def _parts(joint: JointData, series: Sequence[Part], taken: set[str]) -> list[JointData]:
     """Return the simple joints that replace a compound joint; their links are set later."""
-    axes, series = natural_axes(joint).rows, joint.traits.series
-    names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
-    rest, first = iter(joint.rest), iter(joint.start)
+    axes, place = natural_axes(joint).rows, itertools.count()
+    names = freedom_names(joint.name, sum(not part.ratio for part in series))
     parts = []
     for part in series:
         own = replace(joint, kind=part.kind, axis=Vector(axes[part.axis]), second_axis=None)
@@ -346,8 +349,9 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
                 )
             )
         else:
-            at, begun = (tuple(itertools.islice(x, 1)) for x in (rest, first))
-            parts.append(replace(own, name=next(names), rest=at, start=begun))
+            k = next(place) if part.coordinate is None else part.coordinate
+            at, begun = joint.rest[k : k + 1], joint.start[k : k + 1]
+            parts.append(replace(own, name=names[k], rest=at, start=begun))
     return parts[::-1] if joint.reversed else parts
 
 

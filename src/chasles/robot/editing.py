@@ -117,8 +117,8 @@ class Editing(Parametric):
         motions : mapping from str to callable
             For each joint, a function that maps time (s) to the joint coordinates (rad or m). The
             function is traced once and may use only arithmetic and functions from `chasles.expr`.
-            Use names such as "joint[0]" to drive a single degree of freedom of a universal,
-            cylindrical or yaw_pitch_roll joint.
+            Use names such as "joint[0]" to drive a single coordinate of a universal, cylindrical,
+            yaw_pitch_roll or planar joint.
 
         Returns
         -------

@@ -179,20 +179,23 @@ def _first(
 ) -> None:
     """Compute the entries of the first joint, which need only one entry of E and one of L.
 
-    The axis of the first joint is at rest, so p contains only the gravity term, which the book does
-    not count.
+    The third row of A is known, and has no zeros, as in table 7.1. The operations of "first joint"
+    are not in the table: rotations of U and dU/dt, and p, which contains only the gravity term
+    because the axis of the first joint is at rest.
     """
     U, Ud, E, L = carried
-    sheet.equation = "7.3.18c"
-    U1 = k.A.out(U)
-    found[0][0, 0] = body.K[0][2][2] + k.A.last(E) + (k.s[0] * U1[0] + k.s[1] * U1[1]) * 2
-    sheet.equation = "7.3.18d"
-    Ud1 = k.A.out(Ud)
-    inner = k.s[0] * Ud1[0] + k.s[1] * Ud1[1] + (k.sd[0] * U1[0] + k.sd[1] * U1[1])
-    C = k.A.last_of(L) - inner
     sheet.equation = "first joint"
-    found[1][0, 0] = -(C * 2)
+    U1, Ud1, row = k.A.out(U), k.A.out(Ud), live(sheet, k.A.third)
+    sheet.equation = "7.3.18c"
+    rotated = dot(row, apply(_rows(E), row))
+    d = body.K[0][2][2] + rotated + (k.s[0] * U1[0] + k.s[1] * U1[1]) * 2
+    sheet.equation = "7.3.18d"
+    own = body.Khat[0][1][2] * k.w[0] - body.Khat[0][0][2] * k.w[1]
+    inner = k.s[0] * Ud1[0] + k.s[1] * Ud1[1] + (k.sd[0] * U1[0] + k.sd[1] * U1[1])
+    C = own + dot(row, apply(L, row)) - inner
+    sheet.equation = "first joint"
     U = plus(body.u[0], U1)
+    found[0][0, 0], found[1][0, 0] = d, -(C * 2)
     found[2][0, 0] = -(U[1] * k.az[0]) + U[0] * k.az[1]
 
 

@@ -66,12 +66,14 @@ class Part(NamedTuple):
 
     `kind` is the joint type, and `axis` is the index of its axis among the natural axes x, y and z
     of the compound joint. For a translation that is coupled to a rotation, `ratio` is the name of
-    the field with the distance per radian.
+    the field with the distance per radian. `coordinate` is the index of its coordinate among those
+    of the compound joint, if the parts are listed in another order.
     """
 
     kind: str
     axis: int
     ratio: str = ""
+    coordinate: int | None = None
 
 
 class Slopes(NamedTuple):
@@ -171,6 +173,11 @@ class Joint:
     """Coordinates of this joint type in each library, or the reason why it cannot be converted."""
     series: ClassVar[tuple[Part, ...]] = ()
     """Equivalent joints in series, from parent to child."""
+    coordinate_series: ClassVar[tuple[Part, ...]] = ()
+    """Joints in series with the same coordinates but other velocities, if `series` is empty.
+
+    They replace the joint if one of its coordinates is prescribed.
+    """
 
     @property
     def velocity_units(self) -> tuple[str, ...]:

@@ -174,6 +174,11 @@ class Planar(Natural):
         "Pinocchio": Numbers("x y cos sin", "vx vy wz"),
         "Drake": Numbers("x y angle", "VX VY wz"),
     }
+    coordinate_series = (
+        Part("prismatic", 0, coordinate=1),
+        Part("prismatic", 1, coordinate=2),
+        Part("revolute", 2, coordinate=0),
+    )
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0]), Vector.of(q[1], q[2], 0.0))
