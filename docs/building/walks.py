@@ -118,7 +118,7 @@ def sliding_brick(folder: Path) -> Callable[[], Any]:
 
 
 CALLS: dict[str, tuple[Callable[[Path], Callable[[], Any]], int]] = {
-    "inverse_dynamics": (inverse_dynamics, 26),
+    "inverse_dynamics": (inverse_dynamics, 25),
     "forward_dynamics": (forward_dynamics, 30),
     "sliding_brick": (sliding_brick, 45),
 }

@@ -15,8 +15,8 @@ from chasles.control.tasks import (
     transposed,
 )
 from chasles.errors import InputError
-from chasles.functions.numeric import accelerated
 from chasles.mechanisms import TOLERANCE
+from chasles.mechanisms.mechanism import accelerated
 from chasles.robot import Robot
 
 

@@ -13,8 +13,8 @@ from chasles.errors import ModelError
 from chasles.formats.files import load, short
 from chasles.formats.registry import VARIABLES, candidates, package_of
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, is_set, placed, relative, truth
-from chasles.formats.spelling import SDF, note_misspelled
-from chasles.formats.xml_file import Part, Source, parse
+from chasles.formats.spelling import SDF
+from chasles.formats.xml_file import Part, Source, note_misspelled, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12

@@ -1,13 +1,8 @@
-"""Elements and attributes of URDF and SDF files that are probably misspelled."""
+"""Names of the elements and attributes of URDF and SDF files."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import NamedTuple
-
-from chasles.formats.xml_file import MOMENTS, Part
+from chasles.formats.xml_file import MOMENTS
 from chasles.model import SHAPE_TRAITS
 from chasles.model.joints import TYPES
-from chasles.names import similar
 
 ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "joint": ("type", *dict.fromkeys(key for row in TYPES.values() for key in row.data)),
@@ -90,62 +85,3 @@ SDF: dict[str, tuple[str, ...]] = {
 }
 """Children of the elements of an SDF file."""
 SDF["axis2"] = SDF["axis"]
-
-_NONE: Mapping[str, tuple[str, ...]] = {}
-
-NAMED = ("link", "joint", "model")
-"""Elements whose tag and name locate a finding."""
-
-SIMILARITY = 0.75
-"""Smallest similarity of a misspelled name, by `difflib`.
-
-The value accepts <axes> for <axis>, and excludes extensions such as <sdf_mesh>, <loop_joint> and
-<collision_checking>.
-"""
-
-
-class Slip(NamedTuple):
-    """Name that is probably misspelled: the element, the problem and a suggestion."""
-
-    part: Part
-    what: str
-    remedy: str
-
-
-def misspelled(
-    part: Part,
-    elements: Mapping[str, tuple[str, ...]],
-    attributes: Mapping[str, tuple[str, ...]] = _NONE,
-) -> Iterator[Slip]:
-    """Find unknown attributes and elements, in an element, whose names are similar to known ones.
-
-    If the known attribute is also present, the unknown one is an extension. Elements with a
-    namespace prefix, and elements inside unknown elements, are extensions too.
-    """
-    tag, given = part.tag, list(map(str, part.element.attrib))
-    known = attributes.get(tag, ())
-    absent = [key for key in known if key not in given]
-    for key in given:
-        remedy = "" if key in (*known, "name") else similar(key, absent, SIMILARITY)
-        if remedy:
-            yield Slip(part, f"<{tag}> has the unknown attribute {key!r}", remedy)
-    for element in part.element:
-        child = replace(part, element=element)
-        if child.tag in NAMED:
-            child = replace(child, owner=f"{child.tag} {element.get('name', '')!r}")
-        if child.tag in elements.get(tag, ()):
-            yield from misspelled(child, elements, attributes)
-        elif ":" not in child.tag and "}" not in child.tag:
-            remedy = similar(child.tag, elements.get(tag, ()), SIMILARITY)
-            if remedy:
-                yield Slip(child, f"<{tag}> has the unknown element <{child.tag}>", remedy)
-
-
-def note_misspelled(
-    part: Part,
-    elements: Mapping[str, tuple[str, ...]],
-    attributes: Mapping[str, tuple[str, ...]] = _NONE,
-) -> None:
-    """Add a note to the file for each misspelled name in an element."""
-    for slip in misspelled(part, elements, attributes):
-        slip.part.note(f"{slip.what}, which is ignored; {slip.remedy}")

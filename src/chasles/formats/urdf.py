@@ -22,7 +22,7 @@ from chasles.errors import ModelError
 from chasles.formats import xml_file as xml
 from chasles.formats.files import load, short, words
 from chasles.formats.gazebo_sensors import with_sensors
-from chasles.formats.spelling import ATTRIBUTES, URDF, note_misspelled
+from chasles.formats.spelling import ATTRIBUTES, URDF
 from chasles.formats.urdf_machine import (
     add_springs,
     add_transmissions,
@@ -30,7 +30,7 @@ from chasles.formats.urdf_machine import (
     with_springs,
 )
 from chasles.formats.writable import check_writable, lacking, refusal
-from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, reflected
+from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, note_misspelled, reflected
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import SHAPE_TRAITS, Description, JointData, Limits, LinkData, Mimic, ShapeData

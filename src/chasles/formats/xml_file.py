@@ -17,6 +17,7 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation, rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
+from chasles.names import similar
 
 MAX_BYTES = 8 * 2**20
 """Maximum size of a document (bytes); a robot file without meshes is smaller than 1 MB."""
@@ -37,6 +38,18 @@ ORIGIN = "chasles-origin"
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, pi/2, pi and 3 pi/2."""
+
+_NONE: Mapping[str, tuple[str, ...]] = {}
+
+NAMED = ("link", "joint", "model")
+"""Elements whose tag and name locate a finding."""
+
+SIMILARITY = 0.75
+"""Smallest similarity of a misspelled name, by `difflib`.
+
+The value accepts <axes> for <axis>, and excludes extensions such as <sdf_mesh>, <loop_joint> and
+<collision_checking>.
+"""
 
 
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
@@ -350,3 +363,50 @@ def printed(root: etree._Element) -> str:
     etree.indent(root)
     text: str = etree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
+
+
+class Slip(NamedTuple):
+    """Name that is probably misspelled: the element, the problem and a suggestion."""
+
+    part: Part
+    what: str
+    remedy: str
+
+
+def misspelled(
+    part: Part,
+    elements: Mapping[str, tuple[str, ...]],
+    attributes: Mapping[str, tuple[str, ...]] = _NONE,
+) -> Iterator[Slip]:
+    """Find unknown attributes and elements, in an element, whose names are similar to known ones.
+
+    If the known attribute is also present, the unknown one is an extension. Elements with a
+    namespace prefix, and elements inside unknown elements, are extensions too.
+    """
+    tag, given = part.tag, list(map(str, part.element.attrib))
+    known = attributes.get(tag, ())
+    absent = [key for key in known if key not in given]
+    for key in given:
+        remedy = "" if key in (*known, "name") else similar(key, absent, SIMILARITY)
+        if remedy:
+            yield Slip(part, f"<{tag}> has the unknown attribute {key!r}", remedy)
+    for element in part.element:
+        child = replace(part, element=element)
+        if child.tag in NAMED:
+            child = replace(child, owner=f"{child.tag} {element.get('name', '')!r}")
+        if child.tag in elements.get(tag, ()):
+            yield from misspelled(child, elements, attributes)
+        elif ":" not in child.tag and "}" not in child.tag:
+            remedy = similar(child.tag, elements.get(tag, ()), SIMILARITY)
+            if remedy:
+                yield Slip(child, f"<{tag}> has the unknown element <{child.tag}>", remedy)
+
+
+def note_misspelled(
+    part: Part,
+    elements: Mapping[str, tuple[str, ...]],
+    attributes: Mapping[str, tuple[str, ...]] = _NONE,
+) -> None:
+    """Add a note to the file for each misspelled name in an element."""
+    for slip in misspelled(part, elements, attributes):
+        slip.part.note(f"{slip.what}, which is ignored; {slip.remedy}")

@@ -18,9 +18,10 @@ from chasles.formats import urdf as urdf_file
 from chasles.formats import xacro as xacro_file
 from chasles.formats.files import is_number, load
 from chasles.formats.registry import candidates
-from chasles.formats.spelling import ATTRIBUTES, SDF, URDF, misspelled
+from chasles.formats.sdf_frames import is_set
+from chasles.formats.spelling import ATTRIBUTES, SDF, URDF
 from chasles.formats.toml_file import UNITS, TomlFile
-from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, parse
+from chasles.formats.xml_file import MOMENTS, ORIGIN, Inertial, Part, Source, misspelled, parse
 from chasles.lint.sheet import Document, Found, Joint, Link, Sheet, Table
 from chasles.model import ROLES, Description, JointData, LinkData, ShapeData
 from chasles.model.description import spelled
@@ -148,7 +149,7 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
     links = [
         _link(part, sdf_shapes.inertial_of, drawn, meshes)
         for part in _owned(source, document.root.iter("link"))
-        if (given := part.find("inertial")) is not None and not sdf_shapes.is_auto(given)
+        if (given := part.find("inertial")) is not None and not is_set(given, "auto")
     ]
     joints = map(_sdf_joint, _owned(source, document.root.iter("joint")))
     found, mended = _found(source), _noted(notes)

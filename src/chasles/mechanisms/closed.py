@@ -8,12 +8,12 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import Load
-from chasles.functions.numeric import accelerated
 from chasles.functions.programs import Derivative, checked_frame, checked_joints
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import Loops
 from chasles.mechanisms.dynamics import Constrained, Run, Solver
+from chasles.mechanisms.mechanism import accelerated
 from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, farthest, named
 from chasles.model import Model, ModelError
 

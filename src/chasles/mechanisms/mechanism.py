@@ -467,6 +467,24 @@ class Timed(Mechanism):
         raise ModelError("E-LOOP-040", problem, remedy, part=what)
 
 
+def accelerated(M: np.ndarray, forces: np.ndarray, function: str) -> np.ndarray:
+    """Return M^-1 forces, where M (..., n, n) contains mass matrices.
+
+    Error messages refer to the calculation by `function`.
+    """
+    try:
+        return np.asarray(np.linalg.solve(M, forces))
+    except np.linalg.LinAlgError:
+        raise singular(function) from None
+
+
+def singular(function: str) -> ModelError:
+    """Return the error for a configuration in which some motion of the robot moves no inertia."""
+    problem = "the mass matrix is singular in this configuration"
+    remedy = "use another configuration, or give the joints an armature"
+    return ModelError("E-CALL-590", problem, remedy, part=function)
+
+
 def check_coordinates(function: str, coordinates: Any) -> None:
     """Check the option `coordinates`, which may be None for the inverse mass matrix."""
     unsaid = coordinates is None and function == "mass_matrix_inverse"

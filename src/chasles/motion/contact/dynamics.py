@@ -18,9 +18,9 @@ import numpy as np
 
 from chasles.errors import InputError
 from chasles.functions.doors import numbers
-from chasles.functions.numeric import accelerated
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.closing import REGULAR
+from chasles.mechanisms.mechanism import accelerated
 from chasles.model import WORLD, Model
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import applied

@@ -15,8 +15,8 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
-from chasles.functions.numeric import accelerated
 from chasles.mechanisms import Mechanism
+from chasles.mechanisms.mechanism import accelerated
 from chasles.model import Model
 from chasles.motion.contact.dynamics import paired, response
 from chasles.motion.contract import Machine, read_only
