@@ -98,7 +98,6 @@ def test_wrong_types_are_refused(code: str, call: Callable[[], Any]) -> None:
         (lambda: ROBOT.simulate([0, 0], [0, 0], duration=1, dt=0.1, integrator="rk5"), "rk4"),
         (lambda: chasles.compile(ROBOT, "mass_matrix", backend="llv"), "llvm"),
         (lambda: chasles.compare(ROBOT, "pinochio"), "pinocchio"),
-        (lambda: chasles.from_dh([[0, 0, 0, 0]], convention="modifed"), "modified"),
         (lambda: ROBOT.show([0, 0], motionn=1), "motion"),
         (lambda: chasles.load("arm.urdf", pth=1), "path"),
         (lambda: chasles.verify(ROBOT, stats=1), "states"),

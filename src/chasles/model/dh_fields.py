@@ -63,8 +63,9 @@ def choice(*words: str, wanted: str = "") -> "Field":
             raise ValueError
         return value
 
-    few, listed = " or ".join(map(repr, words)), f"one of {', '.join(map(repr, words))}"
-    return Field(convert, wanted or (few if len(words) == 2 else listed), words)
+    if len(words) == 2:  # naming both is clearer than a suggestion
+        return Field(convert, " or ".join(map(repr, words)))
+    return Field(convert, wanted or f"one of {', '.join(map(repr, words))}", words)
 
 
 def _within(key: str) -> "Field":
@@ -111,7 +112,7 @@ def _text(value: Any) -> str:
 class Field(NamedTuple):
     """A converter for the values of a field, and a description of valid values.
 
-    `words` are the valid strings, if the values are one of a few strings.
+    `words` are the valid strings, if there are more than two.
     """
 
     convert: Callable[[Any], Any]
