@@ -1,7 +1,7 @@
 """Machine code compiled by LLVM without optimization, used until optimized code is ready.
 
-For a humanoid, the code compiles in about a sixth of the time, but takes about 1.5 times as long to
-run. For small robots, both differences are smaller.
+For a humanoid, the code takes a third to two thirds of the processor time to compile, and 1.4 to
+2.3 times as long to run. For small robots, both differences are smaller.
 """
 
 from dataclasses import replace

@@ -1,8 +1,7 @@
 """Compiled simulations: check the arguments, compile the step, and run the loop."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -23,7 +22,13 @@ from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
-from chasles.motion.drivers.places import Place, constant_rows, given_rows, place_of
+from chasles.motion.drivers.places import (
+    Place,
+    constant_rows,
+    given_rows,
+    place_of,
+    within_memory,
+)
 from chasles.motion.drivers.running import check_resolution
 from chasles.motion.options import MOST_STEPS
 from chasles.motion.records import End, Touching, Trajectory
@@ -432,24 +437,6 @@ def pulled_back(
         parts = zip(shapes.items(), np.split(each[MODEL], ends, axis=-1), strict=True)
         model = {name: a.reshape(*lead, *shape) for (name, shape), a in parts}
     return RolloutGradient(own[first], own[second], tau, parameters, felt, ctrl, act, model)
-
-
-@contextmanager
-def within_memory(course: Course) -> Iterator[None]:
-    """Replace a MemoryError by an error that states how much memory the records need."""
-    try:
-        yield
-    except MemoryError:
-        records = course.steps // course.every + 1
-        states = max(math.prod(np.shape(each)[:-1]) for each in (course.q, course.qd))
-        numbers = states * (np.shape(course.q)[-1] + np.shape(course.qd)[-1])
-        each, all_times = 8e-9 * records * numbers, 8e-9 * course.steps
-        problem = (
-            f"not enough memory: {records} records need {each:.3g} GB, and the times of "
-            f"{course.steps} steps need {all_times:.3g} GB"
-        )
-        remedy = "increase `every`, or run fewer steps in each call"
-        raise InputError("E-MOTION-219", problem, remedy, part=course.function) from None
 
 
 def check_threads(course: Course) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,3 +188,24 @@ def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: s
         shape = array.shape[:-2]
         problem = f"leading shape {shape} of {name} does not broadcast to shape {lead} of q and qd"
         raise InputError("E-MOTION-024", problem, part=place.function) from None
+
+
+@contextlib.contextmanager
+def within_memory(course: Any) -> Iterator[None]:
+    """Replace a MemoryError by an error that states how much memory the records need.
+
+    `course` is the `Course` of a rollout.
+    """
+    try:
+        yield
+    except MemoryError:
+        records = course.steps // course.every + 1
+        states = max(math.prod(np.shape(each)[:-1]) for each in (course.q, course.qd))
+        numbers = states * (np.shape(course.q)[-1] + np.shape(course.qd)[-1])
+        each, all_times = 8e-9 * records * numbers, 8e-9 * course.steps
+        problem = (
+            f"not enough memory: {records} records need {each:.3g} GB, and the times of "
+            f"{course.steps} steps need {all_times:.3g} GB"
+        )
+        remedy = "increase `every`, or run fewer steps in each call"
+        raise InputError("E-MOTION-219", problem, remedy, part=course.function) from None

@@ -41,10 +41,15 @@ from chasles.motion.drivers.compiled import (
     compiled_kernel,
     kept_steps,
     pulled_back,
-    within_memory,
 )
 from chasles.motion.drivers.loops import CONSISTENT, FALLEN
-from chasles.motion.drivers.places import Place, constant_rows, given_rows, place_of
+from chasles.motion.drivers.places import (
+    Place,
+    constant_rows,
+    given_rows,
+    place_of,
+    within_memory,
+)
 from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
