@@ -259,7 +259,7 @@ def test_geometry_of_a_chain_has_four_numbers_a_joint_and_six(
 ) -> None:
     """Tool poses of n revolute joints identify 4n + 6 numbers, however the arm is parametrized.
 
-    General frames have 6n + 6 parameters; a Denavit-Hartenberg table with base and tool has 4n + 12.
+    General frames have 6n + 6 parameters; a table with base and tool has 4n + 12.
     """
     rng = np.random.default_rng(n)
     x, angles = rng.normal(size=size), rng.uniform(-3.0, 3.0, size=(4 * n + 8, n))

@@ -13,7 +13,7 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats import sdf as sdf_file
-from chasles.formats import sdf_shapes, solids
+from chasles.formats import sdf_frames, sdf_shapes, solids
 from chasles.formats import urdf as urdf_file
 from chasles.formats import xacro as xacro_file
 from chasles.formats.files import is_number, load
@@ -148,7 +148,7 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
     links = [
         _link(part, sdf_shapes.inertial_of, drawn, meshes)
         for part in _owned(source, document.root.iter("link"))
-        if (given := part.find("inertial")) is not None and not sdf_shapes.is_auto(given)
+        if (given := part.find("inertial")) is not None and not sdf_frames.is_set(given, "auto")
     ]
     joints = map(_sdf_joint, _owned(source, document.root.iter("joint")))
     found, mended = _found(source), _noted(notes)
