@@ -114,6 +114,8 @@ def test_a_cradle_of_touching_balls_passes_the_blow_on_in_sequence(tmp_path, str
     robot, pairs = cradle(tmp_path, [0.1] * n, 0.0, **law)
     together = stepped(robot, q, pairs, 0.1, start)
     assert np.abs(together.qd[-1] - start[::-1]).max() > 0.1
+    if struck == 1:  # e = 1 at the contact that is hit, and e = 0 at the others
+        assert np.allclose(together.qd[-1], [-0.6, 0.4, 0.4, 0.4, 0.4], atol=1e-3)
 
 
 @pytest.mark.parametrize("restitution", [0.6, 1.0])

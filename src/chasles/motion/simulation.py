@@ -83,7 +83,9 @@ def simulate(
         Name in `chasles.INTEGRATORS`. Default: the classical Runge-Kutta method of fourth order,
         "rk4". All integrators work on the configuration space, so rotations remain rotations.
         "time-stepping" solves contact, joint limits and dry friction as one convex problem per
-        step, for dt of 1 to 5 ms (docs/time-stepping.md).
+        step, for dt of 1 to 5 ms (docs/time-stepping.md). The impacts of a step are also solved
+        together, so an impact does not propagate through touching bodies as in Newton's cradle;
+        `contact.Rigid(..., sequence=True)` makes it propagate.
     rtol, atol : float, optional
         Relative and absolute error tolerances per step of "dopri5" (rad, m, and their rates).
     free : {"body", "mixed"}, optional
@@ -119,8 +121,9 @@ def simulate(
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
-        load exceeds the friction. With rigid contacts or limits, this option requires an explicit
-        integrator. Default: True only in "time-stepping" with contacts from the robot's file.
+        load exceeds the friction; in "time-stepping", the joint creeps (docs/time-stepping.md).
+        With rigid contacts or limits, this option requires an explicit integrator or
+        "time-stepping". Default: True only in "time-stepping" with contacts from the robot's file.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional

@@ -76,7 +76,9 @@ class Rigid:
         Coefficient of restitution e in Newton's impact law (dimensionless). Impacts have the same
         friction coefficient. Impulses are first applied at all points where bodies approach each
         other. This is repeated for bodies that approach as a result, so that an impact propagates
-        through Newton's cradle.
+        through Newton's cradle. "time-stepping" solves the impacts of a step together instead,
+        unless `sequence` is True: one ball that hits four touching balls with e = 1 rebounds at 0.6
+        times its speed, and the four balls leave together.
     impact : ImpactLaw, optional
         Single-point impact law to use instead of Newton's law. The law is applied to one point at a
         time.
@@ -86,8 +88,7 @@ class Rigid:
         supports torsion and rolling.
     sequence : bool
         True to solve the impacts of one time step one after another, so that an impact propagates
-        through touching balls. By default, "time-stepping" solves all impacts together; other
-        integrators ignore this option.
+        through touching bodies as with other integrators. Only "time-stepping" uses this option.
     """
 
     friction: float = 0.0
