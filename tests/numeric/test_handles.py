@@ -10,7 +10,8 @@ from support import close, raises
 import chasles
 from chasles.backends.cuda import driver
 from chasles.backends.cuda.source import source
-from chasles.model.description import Description
+from chasles.mathematics.spatial import RigidInertia
+from chasles.model import Description, Mimic, coupling
 from chasles.numeric import handles
 from chasles.numeric.handles import ALGORITHMS, Chain, traced
 
@@ -100,6 +101,40 @@ def test_programs_are_kernels_of_a_gpu(algorithm) -> None:
 
 
 def test_other_robots_are_refused() -> None:
-    for robot in (chasles.robots.general_tree(5, 2), chasles.robots.four_bar()):
-        with raises("E-MATH-350"):
+    plain = chasles.robots.planar(3)
+    source = plain.model.source
+    bare = [
+        replace(k, inertia=RigidInertia.zero(), massless=True) if k.name == "link2" else k
+        for k in source.links
+    ]
+    first, second, third = source.joints
+    hung = [replace(first, stiffness=5.0), second, third]
+    geared = [first, second, replace(third, mimic=Mimic("joint2", 2.0))]
+    skewed = [first, second, replace(third, kind="helical", pitch=0.1)]
+    for robot, reason in (
+        (chasles.robots.general_tree(5, 2), "branch"),
+        (chasles.robots.four_bar(), "constrains"),
+        (plain.with_couplings(coupling("cam", ["joint1", "joint2"], lambda a, b: a - b)), "'cam'"),
+        (plain.drive({"joint1": lambda t: t}), "prescribed motion"),
+        (chasles.Robot(replace(source, joints=tuple(hung))), "springs"),
+        (chasles.Robot(replace(source, joints=tuple(geared))), "mimics"),
+        (chasles.Robot(replace(source, joints=tuple(skewed))), "helical"),
+        (chasles.Robot(replace(source, links=tuple(bare))), "'link2' lacks mass"),
+    ):
+        with raises("E-MATH-350", reason, "robot.forward_dynamics"):
             Chain(robot)
+
+
+def test_arguments_are_checked_as_for_a_robot() -> None:
+    class OnGpu:
+        def __array__(self, *_: object) -> None:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    chain, x = Chain(chasles.robots.planar(2)), np.zeros(2)
+    for q, code in ((OnGpu(), "E-CALL-006"), (["a", "b"], "E-CALL-008"), ([0.0], "E-CALL-009")):
+        with raises(code, "Chain.forward_dynamics", "q"):
+            chain.forward_dynamics(q, x, x)
+    with raises("E-CALL-057"):
+        chain.forward_dynamics(np.zeros((2, 2)), np.zeros((3, 2)), x)
+    with raises("E-CALL-003", "threads"):
+        chain.forward_dynamics(x, x, x, threads=0)

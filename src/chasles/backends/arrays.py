@@ -150,7 +150,7 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
     """
     inputs = kernel.interface.inputs
     arrays = [
-        _array(name, v, argument, kernel.dtype)
+        real_array(name, v, argument, kernel.dtype)
         for v, argument in zip(inputs, arguments, strict=True)
     ]
     return Given(arrays, batch_shape(name, kernel.interface, leads(inputs, arrays)))
@@ -241,7 +241,8 @@ def batch_shape(
         raise InputError("E-CALL-005", problem, part=name) from None
 
 
-def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -> np.ndarray:
+def real_array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return an argument of function `name` as an array of the variable's shape, or a batch."""
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError) as error:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
+from chasles.algorithms import DERIVATIVES, FUNCTIONS, KINEMATICS, METHODS, Method
 from chasles.algorithms.method import massive_joints, plain_loads, steady_gears
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
@@ -36,6 +36,12 @@ DEEP = 16.0
 The depth of a body is the number of bodies on its path to the base. In deeper trees, these methods
 need more than twice as many operations as other methods.
 """
+
+_OPEN_TREES = {
+    "constrained_dynamics": "forward_dynamics",
+    "constrained_hybrid_dynamics": "hybrid_dynamics",
+}
+"""Functions that solve the same problem without loops and couplings."""
 
 
 @dataclass(frozen=True)
@@ -231,9 +237,13 @@ def _methods(
         return tuple(m for m in allowed if not (deep and m.shallow)) or allowed
     named = tuple(m for m in known if m.name == method)
     if not named:
-        problem = f"unknown method {method!r}"
+        opened = _OPEN_TREES.get(function)
+        if opened and any(m.name == method for m in FUNCTIONS[opened]):
+            problem = f"method {method!r} does not support loops or couplings"
+            remedy = f"use one of 'fastest', {_names(known)}"
+            raise ModelError("E-CALL-073", problem, remedy, part=function)
         remedy = one_of(method, ("fastest", *(m.name for m in known)))
-        raise InputError("E-CALL-068", problem, remedy, part=function)
+        raise InputError("E-CALL-068", f"unknown method {method!r}", remedy, part=function)
     if named[0] not in able:
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
         problem = f"method {method!r} does not support {lacks}"

@@ -13,7 +13,7 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats import sdf as sdf_file
-from chasles.formats import sdf_frames, sdf_shapes, solids
+from chasles.formats import sdf_shapes, solids
 from chasles.formats import urdf as urdf_file
 from chasles.formats import xacro as xacro_file
 from chasles.formats.files import is_number, load

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chasles import backends
+from chasles.backends.arrays import checked_count, real_array
 from chasles.errors import ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.doors import leading_shape
@@ -27,10 +28,12 @@ from chasles.mathematics.spatial import (
     Transform,
 )
 from chasles.model.model import WORLD, Model
-from chasles.model.validate import is_massless
+from chasles.model.validate import is_solid
 
 KINDS = frozenset({"revolute", "continuous", "prismatic"})
 """Supported joint types, each with one degree of freedom: rotation or translation along z."""
+
+_FLOAT = np.dtype(float)
 
 Numbers = Sequence[Number]
 
@@ -217,22 +220,37 @@ class Chain:
     Parameters
     ----------
     robot : Robot
-        Robot that is a single chain. All links must have mass and moments of inertia.
+        Robot that is a single chain. All links must have mass and moments of inertia. Loops,
+        couplings, mimic joints, prescribed motions, springs, tendons and fluid forces are not
+        supported.
 
     Raises
     ------
     ModelError
-        If the robot is not a serial chain, or if a link has no inertia.
+        If the robot is not such a chain.
     """
 
     def __init__(self, robot: Any) -> None:
         model: Model = robot.model
+        for constraint in model.constraints:
+            raise _not_a_chain(model, f"{constraint.name!r} constrains joints")
+        if model.loaded or model.rotors:
+            why = "springs, tendons, rotors, gravity compensation or fluid forces act on joints"
+            raise _not_a_chain(model, why)
         bodies, last = list(model.outward()), WORLD
         place, joint, inertia, inverse = [], [], [], []
         for (i, p, _, I), body in zip(bodies, model.bodies, strict=True):
-            given = body.joint
-            if given.kind not in KINDS or p != last or is_massless(I) or not body.owns:
-                raise _not_a_chain(model, body.data.name)
+            given, name = body.joint, body.data.name
+            if p != last:
+                raise _not_a_chain(model, f"joint {name!r} starts a branch")
+            if i in model.driven:
+                raise _not_a_chain(model, f"joint {name!r} has a prescribed motion")
+            if not body.owns:
+                raise _not_a_chain(model, f"joint {name!r} mimics another joint")
+            if given.kind not in KINDS:
+                raise _not_a_chain(model, f"joint {name!r} is a {given.kind} joint")
+            if not is_solid(I):
+                raise _not_a_chain(model, f"link {body.name!r} lacks mass or a moment of inertia")
             place.append([float(x) for x in _flat(given.placement)])
             turns = given.kind != "prismatic"
             offset = float(getattr(given, "offset", 0.0))
@@ -248,10 +266,15 @@ class Chain:
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, *, threads: int | None = None) -> Any:
         """Return joint accelerations (..., n) for q, qd, tau (..., n), without external forces.
 
-        `threads` is the maximum number of threads. By default, all cores are used.
+        The arguments and the result are NumPy arrays in the memory of the CPU. `threads` is the
+        maximum number of threads. By default, all cores are used.
         """
-        given = [np.asarray(x, dtype=float) for x in (q, qd, tau)]
-        lead = leading_shape("forward_dynamics", q=given[0], qd=given[1], tau=given[2])
+        name, n = "Chain.forward_dynamics", (len(self._joint),)
+        named = {"q": q, "qd": qd, "tau": tau}
+        arrays = {k: real_array(name, Variable(k, n), x, _FLOAT) for k, x in named.items()}
+        given, lead = list(arrays.values()), leading_shape(name, **arrays)
+        if threads is not None:
+            checked_count(f"{name}: threads", threads)
         states = np.stack([np.broadcast_to(x, (*lead, len(self._joint))) for x in given], axis=-1)
         rows = states.reshape(-1, len(self._joint), 3).swapaxes(0, 1)
         return self._solved(rows, threads).T.reshape(*lead, len(self._joint))
@@ -301,10 +324,10 @@ def _run(
     return [a.reshape(*shape, -1) for a in out]
 
 
-def _not_a_chain(model: Model, joint: str) -> ModelError:
-    problem = f"joint {joint!r} or its link is not supported by the divide-and-conquer method"
+def _not_a_chain(model: Model, reason: str) -> ModelError:
+    problem = f"`Chain` does not support this robot: {reason}"
     remedy = (
-        "use forward_dynamics; this method requires a serial chain of revolute and prismatic "
-        "joints without massless links"
+        "use robot.forward_dynamics; `Chain` requires a serial chain of revolute and prismatic "
+        "joints, where every link has inertia"
     )
     return ModelError("E-MATH-350", problem, remedy, part=f"robot {model.name!r}")

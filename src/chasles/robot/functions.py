@@ -859,7 +859,8 @@ class Computing(Identity):
         "floating-base" (table 9.4, for robots with a floating base), "assembly-inertia" and
         "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three do
         not support mimic joints, links that have mass but no rotational inertia, or massless links
-        that carry no link or several links.
+        that carry no link or several links. Use "mass-matrix" for mimic joints. A robot with loops
+        or couplings uses the methods of `constrained_dynamics`.
 
         Methods from Legnani et al. (1996): "homogeneous" (M and h from action matrices, which
         combine moments and forces) and "lagrange" (M and h from traces of matrix products).
