@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from contact_bodies import GRAVITY, ball, block, body, touch, turned
+from contact_bodies import GRAVITY, ball, block, body, free, touch, turned
 from support import raises
 
 import chasles
@@ -244,6 +244,36 @@ def test_a_box_that_turns_on_its_corners_is_braked(speed: float) -> None:
     assert np.max(np.diff(energy(robot, motion))) < 1e-12
     assert np.max(np.abs(motion.qd[-1])) < 1e-12
     assert np.allclose(np.sum(motion.touching.forces[:, :, 2], axis=1), 2.0 * GRAVITY, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("moments", "size", "mu", "spin", "speed", "dt"),
+    [
+        ((0.0282, 0.0295, 0.0121), (0.2, 0.18, 0.37), 0.92, 2.51, (0.11, -0.08), 1e-3),
+        ((0.0282, 0.0295, 0.0121), (0.2, 0.18, 0.37), 0.92, 3.02, (0.04, 0.17), 1e-3),
+        ((0.0217, 0.0333, 0.0417), (0.2, 0.2, 0.4), 0.87, -2.43, (-0.04, -0.05), 2e-3),
+    ],
+)
+def test_a_tall_box_that_turns_on_its_corners_never_gains_energy(
+    moments: tuple[float, float, float],
+    size: tuple[float, float, float],
+    mu: float,
+    spin: float,
+    speed: tuple[float, float],
+    dt: float,
+) -> None:
+    """While a corner of a tall box stops sliding, its force grows fast, and its slip turns."""
+    robot = free(body(2.0, moments))
+    motion = chasles.simulate(
+        robot,
+        [1.0, 0, 0, 0, 0, 0, 0.5 * size[2]],
+        [0.0, 0.0, spin, *speed, 0.0],
+        duration=0.05,
+        dt=dt,
+        contacts=[Pair(Box("body", size), Plane(), Rigid(mu))],
+    )
+    kinetic = robot.kinetic_energy(motion.q[0], motion.qd[0])
+    assert np.max(np.diff(energy(robot, motion))) < 1e-8 * kinetic
 
 
 def test_a_push_that_grows_begins_a_slip() -> None:

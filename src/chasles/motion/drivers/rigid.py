@@ -51,7 +51,13 @@ DRIFT = 1e-13
 errors are corrected at the end of a step."""
 
 HALVINGS = 10
-"""Maximum number of times to halve a step that moves active points off their surfaces."""
+"""Maximum number of times to halve a step that moves active points off their surfaces, or yields
+inaccurate slip velocities."""
+
+TURN = 1e-2
+"""Tolerance for the error of a slip velocity after a step, relative to the slip speed at its start.
+If the error is larger, the step is repeated with half the step size.
+"""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
 """Factors for a velocity in contact axes: 1 for the tangential components, 0 for the normal one."""
@@ -91,18 +97,20 @@ class RigidContact(Pace):
         self._friction, self._rubs = self._slots.friction, np.isfinite(self._slots.bound)
         self._mode = modes.apart(len(self._friction))
         self._last: _Found | None = None
+        self._most = np.inf
         self._seen: tuple[State, np.ndarray, Moves] | None = None
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return the contact mode as a dictionary of arrays."""
-        return {f"contact {name}": part for name, part in self._mode._asdict().items()}
+        """Return the contact mode and the step size limit of slip as a dictionary of arrays."""
+        parts = {"step": np.array(self._most), **self._mode._asdict()}
+        return {f"contact {name}": part for name, part in parts.items()}
 
     def recall(self, memory: Memory) -> None:
-        """Restore the contact mode that `memory` returned."""
+        """Restore the data that `memory` returned."""
         mode = modes.Mode(*(memory[f"contact {name}"].copy() for name in modes.Mode._fields))
         if len(mode.current) != len(self._friction):
             raise other_motion("E-MOTION-058")
-        self._mode = mode
+        self._mode, self._most = mode, memory["contact step"].item()
 
     # Forces and margins in a mode --------------------------------------------------------------
 
@@ -245,13 +253,36 @@ class RigidContact(Pace):
         The step size is halved up to `HALVINGS` times. If this is not enough, the full step is
         taken.
         """
-        first = step = self.pace(at, self._longest(at))
+        first = step = self._turned(at, self._longest(at))
         for _ in range(HALVINGS):
             gap = self._found(step.last).moves.gap[self._mode.active]
             if not np.any(np.abs(gap) > ASTRAY):
                 return step
-            step = self.pace(at, 0.5 * (step.last.t - at.t))
+            step = self._turned(at, 0.5 * (step.last.t - at.t))
         return first
+
+    def _turned(self, at: State, most: float) -> Taken:
+        """Take a step of at most `most` seconds, small enough for accurate slip velocities.
+
+        As a point stops sliding, its slip turns fast, and the contact forces may grow without
+        bound. A large step would then increase the energy. The error of the slip velocities is
+        estimated by the trapezoidal rule. The step size is at most twice that of the last step.
+        """
+        slides = self._mode.slides & ~self._rubs
+        if not slides.any():
+            return self.pace(at, most)
+        start = self._found(at)
+        speed = np.linalg.norm(start.moves.velocity[slides, :2], axis=-1)
+        for _ in range(HALVINGS):
+            step = self.pace(at, min(most, self._most))
+            h, end = step.last.t - at.t, self._found(step.last)
+            error = step.last.qd - at.qd - 0.5 * h * (start.qdd + end.qdd)
+            off = np.linalg.norm(start.moves.J[slides, :2] @ error, axis=-1)
+            if np.all(off <= TURN * (speed + modes.FAINT)):
+                self._most *= 2.0
+                break
+            self._most = 0.5 * h
+        return step
 
     def _longest(self, at: State) -> float:
         """Return the largest step size (s) at which friction never increases the slip speed."""
