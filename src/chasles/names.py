@@ -120,8 +120,20 @@ KEYWORDS = {
 """Other names for keyword arguments, and the corresponding names in chasles."""
 
 
+ELSEWHERE = {
+    "ground": "pass contacts=chasles.contact.file_pairs(robot, ground=True)",
+    **dict.fromkeys(
+        ("self_collision", "self_collisions", "self_contact"),
+        "file_pairs(robot, own=False) omits contact between the robot's own links",
+    ),
+}
+"""Remedies for keyword arguments that belong to another function or have another name."""
+
+
 def keyword(name: str, known: Iterable[str]) -> str:
     """Return a suggestion for an unknown keyword argument, or an empty string."""
+    if name in ELSEWHERE:
+        return ELSEWHERE[name]
     ours = KEYWORDS.get(name, "")
     return f"did you mean {ours!r}?" if ours in known else suggest(name, known)
 

@@ -153,7 +153,7 @@ def test_the_ground_of_other_functions_is_found() -> None:
         robot.rollout(still, still, dt=0.1, steps=1, ground=True)  # type: ignore[call-arg]
     with raises("E-MOTION-090", "rollout_pullback()", "did you mean 'every'?"):
         robot.rollout_pullback(still, still, covectors=(None, None), dt=0.1, steps=1, evry=2)  # type: ignore[call-arg]
-    with raises("E-MOTION-090", "file_pairs()", "own=False"):
+    with raises("E-CALL-422", "file_pairs()", "own=False"):
         contact.file_pairs(robot, self_collision=False)  # type: ignore[call-arg]
     with raises("E-MOTION-134", "file_pairs(robot, ground=True)", "integrator='time-stepping'"):
         robot.simulate(still, still, duration=0.1, contacts="ground")

@@ -93,7 +93,7 @@ def released(robot: chasles.Robot, *given: np.ndarray) -> tuple[chasles.Robot, l
         parts[0] += [*quaternion, *(axis * q * (not turns))]
         for part, rate in zip(parts[1:], (qd, qdd), strict=True):
             part += [*(axis * rate * turns), *(axis * rate * (not turns))]
-    free = chasles.Robot(replace(source, joints=joints))
+    free = chasles.Robot(replace(source, joints=joints, keyframes=()))
     return free, [np.array(part) for part in parts]
 
 

@@ -1,12 +1,11 @@
 """Functions compiled for one robot. `chasles.compile` returns them, and `Robot` calls them."""
 
-import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import BuiltinFunctionType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, cast
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -23,6 +22,7 @@ from chasles.functions.programs import (
     may_be_staged,
     runnable,
 )
+from chasles.functions.recent import Recent
 from chasles.functions.tiers import Tiered, is_known
 from chasles.functions.tracing import WrenchKey, straight
 from chasles.model import Description, Model, build
@@ -55,11 +55,6 @@ class Recipe:
         return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
 
 
-MOST_KEPT = 256
-"""Maximum number of entries in each of a robot's caches of compiled functions (`Recent`)."""
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
@@ -514,41 +509,6 @@ class _Found:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.compiled.fast
-
-
-def entry_of(
-    method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
-) -> Callable[..., Any]:
-    """Return a fast entry (a C callable) with the signature and docstring of a method."""
-    signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
-    return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
-
-
-def _plain_signature(function: Callable[..., Any]) -> str:
-    """Return the parameter list of a function as text, without annotations."""
-    parameters = inspect.signature(function).parameters.values()
-    bare = [p.replace(annotation=p.empty) for p in parameters]
-    return str(inspect.Signature(bare))[1:-1]
-
-
-class Recent(dict[_Key, _Value]):
-    """A cache of the latest `MOST_KEPT` entries, so that the code of a robot cannot grow forever.
-
-    For example, each new point `at` of a Jacobian and each new controller of a rollout compiles
-    code. The oldest entry is removed first, and compiled again if it is needed later.
-    """
-
-    def __setitem__(self, key: _Key, value: _Value) -> None:
-        super().__setitem__(key, value)
-        while len(self) > MOST_KEPT:
-            self.pop(next(iter(self), key), None)
-
-    def setdefault(self, key: _Key, value: _Value) -> _Value:
-        """Return the value of a key, which is added if there is none."""
-        found = self.get(key)
-        if found is None:
-            self[key] = found = value
-        return found
 
 
 class Functions:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from chasles.backends.arrays import check_out
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.model import Model
 from chasles.model.spaces import freedom_units, size
 
@@ -19,6 +19,13 @@ _REACH = 5.371920351148152
 """Maximum 1-norm for which the [13/13] Pade approximant is accurate to machine precision (Higham
 2005, table 2.3).
 """
+
+
+def singular(function: str) -> ModelError:
+    """Return the error for a configuration in which some motion of the robot moves no inertia."""
+    problem = "the mass matrix is singular in this configuration"
+    remedy = "use another configuration, or give the joints an armature"
+    return ModelError("E-CALL-590", problem, remedy, part=function)
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:

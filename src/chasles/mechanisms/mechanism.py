@@ -13,9 +13,11 @@ from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.callers import Caller, Loaded
-from chasles.functions.compiled import AtTime, Compiled, Functions, Recent
+from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
+from chasles.functions.numeric import singular
 from chasles.functions.programs import Derivative, check_inertia, spaces
+from chasles.functions.recent import Recent
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.closing import Charts, Loops
 from chasles.model import Model, ModelError
@@ -476,13 +478,6 @@ def accelerated(M: np.ndarray, forces: np.ndarray, function: str) -> np.ndarray:
         return np.asarray(np.linalg.solve(M, forces))
     except np.linalg.LinAlgError:
         raise singular(function) from None
-
-
-def singular(function: str) -> ModelError:
-    """Return the error for a configuration in which some motion of the robot moves no inertia."""
-    problem = "the mass matrix is singular in this configuration"
-    remedy = "use another configuration, or give the joints an armature"
-    return ModelError("E-CALL-590", problem, remedy, part=function)
 
 
 def check_coordinates(function: str, coordinates: Any) -> None:

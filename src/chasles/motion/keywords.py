@@ -9,18 +9,9 @@ from inspect import Parameter, signature
 from typing import Any, TypeVar, get_type_hints
 
 from chasles.errors import ArgumentError
-from chasles.names import suggest
+from chasles.names import keyword
 
 T = TypeVar("T", bound=Callable[..., Any])
-
-ELSEWHERE = {
-    "ground": "pass contacts=chasles.contact.file_pairs(robot, ground=True)",
-    **dict.fromkeys(
-        ("self_collision", "self_collisions", "self_contact"),
-        "file_pairs(robot, own=False) omits contact between the robot's own links",
-    ),
-}
-"""Remedies for keyword arguments that belong to another function or have another name."""
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -29,20 +20,7 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
     for name in given:
         if name not in names:
             problem = f"{function}() got an unexpected keyword argument {name!r}"
-            remedy = ELSEWHERE.get(name) or suggest(name, names)
-            raise ArgumentError("E-MOTION-090", problem, remedy)
-
-
-def checked(function: T) -> T:
-    """Return a function that suggests a known keyword argument in place of an unknown one."""
-    known = signature(function).parameters
-
-    @functools.wraps(function)
-    def called(*arguments: Any, **options: Any) -> Any:
-        check_keywords(function.__name__, options, known)
-        return function(*arguments, **options)
-
-    return called  # type: ignore[return-value]
+            raise ArgumentError("E-MOTION-090", problem, keyword(name, names))
 
 
 def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:

@@ -24,10 +24,10 @@ from chasles.algorithms.homogeneous import (
 )
 from chasles.algorithms.spatial.passive import loads
 from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.numeric import singular
 from chasles.functions.tracing import WrenchKey, clock, external_loads
 from chasles.mathematics.linear import Matrix, Vector, absent, diagonal
 from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
-from chasles.mechanisms.mechanism import singular
 from chasles.model import WORLD, Model
 from chasles.model.joints import Joint
 from chasles.model.loads import by_body

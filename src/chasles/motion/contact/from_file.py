@@ -17,7 +17,6 @@ from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Sphere
 from chasles.motion.geometry.fields import HeightField
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
-from chasles.motion.keywords import checked
 from chasles.motion.steps.slots import supported
 
 FRICTION = (1.0, 0.005, 0.0001)
@@ -32,7 +31,6 @@ SLOTS = 8
 there are more than `MOST_OWN` pairs."""
 
 
-@checked
 def file_pairs(
     robot: Machine,
     *,
