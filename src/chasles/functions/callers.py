@@ -4,13 +4,11 @@
 callable) can call it directly.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType
 from typing import Any, NamedTuple
 
-from chasles import backends
 from chasles.backends.arrays import Target
 from chasles.functions.compiled import AtTime, Compiled
 from chasles.functions.doors import loads_of
@@ -82,18 +80,3 @@ def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
     if isinstance(ready, Compiled):
         ready = ready.fast
     return Target(ready, sources, **facts) if isinstance(ready, BuiltinFunctionType) else None
-
-
-def entry_of(
-    method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
-) -> Callable[..., Any]:
-    """Return a fast entry (a C callable) with the signature and docstring of a method."""
-    signature, doc = _plain_signature(method), inspect.getdoc(method) or ""
-    return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
-
-
-def _plain_signature(function: Callable[..., Any]) -> str:
-    """Return the parameter list of a function as text, without annotations."""
-    parameters = inspect.signature(function).parameters.values()
-    bare = [p.replace(annotation=p.empty) for p in parameters]
-    return str(inspect.Signature(bare))[1:-1]

@@ -1,5 +1,6 @@
 """Functions compiled for one robot. `chasles.compile` returns them, and `Robot` calls them."""
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -509,6 +510,19 @@ class _Found:
         if name.startswith("__"):
             raise AttributeError(name)
         return self.compiled.fast
+
+
+def entry_of(
+    method: Callable[..., Any], name: str, kernel: Any = None, **facts: Any
+) -> Callable[..., Any]:
+    """Return a fast entry (a C callable) with the signature and docstring of a method.
+
+    The signature has no annotations.
+    """
+    parameters = inspect.signature(method).parameters.values()
+    bare = inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
+    about = {"signature": str(bare)[1:-1], "doc": inspect.getdoc(method) or ""}
+    return backends.fast_entry(kernel, name=name, **about, **facts)
 
 
 class Functions:

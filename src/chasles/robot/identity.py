@@ -11,7 +11,8 @@ import numpy as np
 from chasles import mechanisms
 from chasles.backends import learn
 from chasles.errors import shown
-from chasles.functions.callers import entry_of, learnable, target
+from chasles.functions.callers import learnable, target
+from chasles.functions.compiled import entry_of
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
