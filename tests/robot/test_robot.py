@@ -13,7 +13,7 @@ import pytest
 from support import TARGETS, close, raises, state, tree, ways
 
 import chasles
-from chasles.functions import recent
+from chasles.functions import programs
 from chasles.model.description import Limits
 from chasles.motion.drivers.compiled import prepared
 from chasles.robots import planar, puma560, random_tree
@@ -168,7 +168,7 @@ def test_a_robot_can_be_forgotten() -> None:
 
 def test_one_robot_keeps_a_bounded_number_of_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """The code of the oldest functions is freed, and compiled again when it is needed."""
-    monkeypatch.setattr(recent, "MOST_KEPT", 4)
+    monkeypatch.setattr(programs, "MOST_KEPT", 4)
     robot, q, ghosts = planar(1), np.array([0.3]), []
     for k in range(9):
         at = (0.1 * k, 0.0, 0.0)

@@ -19,11 +19,11 @@ from chasles.functions.derivatives import Differential, differentiated
 from chasles.functions.doors import caller, is_single, module, taker
 from chasles.functions.programs import (
     Derivative,
+    Recent,
     checked_options,
     may_be_staged,
     runnable,
 )
-from chasles.functions.recent import Recent
 from chasles.functions.tiers import Tiered, is_known
 from chasles.functions.tracing import WrenchKey, straight
 from chasles.model import Description, Model, build
@@ -521,8 +521,8 @@ def entry_of(
     """
     parameters = inspect.signature(method).parameters.values()
     bare = inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
-    about = {"signature": str(bare)[1:-1], "doc": inspect.getdoc(method) or ""}
-    return backends.fast_entry(kernel, name=name, **about, **facts)
+    signature, doc = str(bare)[1:-1], inspect.getdoc(method) or ""
+    return backends.fast_entry(kernel, name=name, signature=signature, doc=doc, **facts)
 
 
 class Functions:

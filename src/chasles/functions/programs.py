@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -68,6 +68,13 @@ class Candidate:
         """Trace the program. With `staged`, results may be kept as products of matrices."""
         prepare = partial(applied, passes=self.passes)
         return trace(model, self.method.algorithm, prepare=prepare, **options)
+
+
+MOST_KEPT = 256
+"""Maximum number of entries in each of a robot's caches of compiled functions (`Recent`)."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 def program(model: Model, function: str, **options: Any) -> Program:
@@ -432,3 +439,23 @@ def checked_point(at: Any) -> Any:
         problem = f"`at` must be 'frame', 'world' or three finite numbers, not {at!r}"
         raise InputError("E-CALL-019", problem)
     return tuple(float(x) for x in point)
+
+
+class Recent(dict[_Key, _Value]):
+    """A cache of the latest `MOST_KEPT` entries, so that the code of a robot cannot grow forever.
+
+    For example, each new point `at` of a Jacobian and each new controller of a rollout compiles
+    code. The oldest entry is removed first, and compiled again if it is needed later.
+    """
+
+    def __setitem__(self, key: _Key, value: _Value) -> None:
+        super().__setitem__(key, value)
+        while len(self) > MOST_KEPT:
+            self.pop(next(iter(self), key), None)
+
+    def setdefault(self, key: _Key, value: _Value) -> _Value:
+        """Return the value of a key, which is added if there is none."""
+        found = self.get(key)
+        if found is None:
+            self[key] = found = value
+        return found

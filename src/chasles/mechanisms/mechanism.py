@@ -16,8 +16,7 @@ from chasles.functions.callers import Caller, Loaded
 from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
 from chasles.functions.numeric import singular
-from chasles.functions.programs import Derivative, check_inertia, spaces
-from chasles.functions.recent import Recent
+from chasles.functions.programs import Derivative, Recent, check_inertia, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.closing import Charts, Loops
 from chasles.model import Model, ModelError
