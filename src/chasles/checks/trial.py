@@ -228,8 +228,7 @@ class Trial:
         The loss grows with the ratio of the inertia that a link carries to the link's own inertia.
         """
         most = max(_carried(self.model, self.q), default=1.0)
-        ratio = f"{most:.0e} times its inertia"
-        why = f"the method inverts link inertias, but a link carries bodies with {ratio}"
+        why = f"the method inverts link inertias, but a link carries {most:.0e} times its inertia"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Derivatives ------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ first threshold, and its correlation with the data of its own joint is below the
 """
 
 CLEARLY = 5.0
-"""Factor by which swapping columns must reduce the unexplained variance to be reported."""
+"""Factor by which a swap of columns must reduce the unexplained variance, to be reported."""
 
 UNIT = 0.2
 """Relative difference between velocities and position derivatives that suggests wrong units."""

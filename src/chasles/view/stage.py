@@ -166,7 +166,7 @@ class Stage:
             self.shadows(shaded)
 
     def _welcome(self, client: Any) -> None:
-        """Fit the camera of a new page, again if the page returns to its initial camera.
+        """Fit the camera of a new page, and refit it if the page returns to its initial camera.
 
         A page applies its initial camera when it has loaded the scene, which may be after `fit`.
         """

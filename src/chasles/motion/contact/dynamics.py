@@ -160,13 +160,13 @@ class State(Enum):
     """State of a unilateral constraint `gap >= 0` (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
-    """The gap is positive; no force acts."""
+    """Open contact: the gap is positive, and no force acts."""
     COLLIDING = "2a"
-    """The gap is zero with a negative rate; an impulse acts."""
+    """Impact: the gap is zero with a negative rate, and an impulse acts."""
     LEAVING = "2b"
-    """The gap is zero with a positive rate; no force acts."""
+    """Separation: the gap is zero with a positive rate, and no force acts."""
     TOUCHING = "3"
-    """The gap and its rate are zero; a force may act."""
+    """Closed contact: the gap and its rate are zero, and a force may act."""
 
 
 def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:

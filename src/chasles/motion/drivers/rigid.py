@@ -63,8 +63,9 @@ TANGENTS = np.array([1.0, 1.0, 0.0])
 """Factors for a velocity in contact axes: 1 for the tangential components, 0 for the normal one."""
 
 NEWTON, TINY = 3, 1e-300
-"""Number of Newton iterations for the time at which the gap of a new contact closes (`NEWTON`), and
-small number that prevents division by zero (`TINY`).
+"""Parameters of the time at which the gap of a new contact closes.
+
+`NEWTON` is the number of Newton iterations, and `TINY` prevents division by zero.
 """
 
 
