@@ -182,9 +182,11 @@ def __getattr__(name: str) -> Any:
         value = import_module(f"{__name__}.{name}")
     else:
         ours = FOREIGN.get(name.lower(), "")
-        hint = f"it is called {ours!r} here" if ours else names.similar(name, PUBLIC)
+        hint = f"it is called {ours!r} here" if ours else ""
+        if not ours and not name.startswith("_"):
+            hint = names.similar(name, (*PUBLIC, *_modules()))
         problem = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(f"{problem}; {hint}" if hint else problem)
+        raise AttributeError(f"{problem}; {hint}" if hint else problem, name=name)
     globals()[name] = value
     return value
 

@@ -124,15 +124,16 @@ ELSEWHERE = {
     "ground": "pass contacts=chasles.contact.file_pairs(robot, ground=True)",
     **dict.fromkeys(
         ("self_collision", "self_collisions", "self_contact"),
-        "file_pairs(robot, own=False) omits contact between the robot's own links",
+        "use contacts=chasles.contact.file_pairs(robot, own=False)",
     ),
 }
 """Remedies for keyword arguments that belong to another function or have another name."""
 
 
 def keyword(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion for an unknown keyword argument, or an empty string."""
-    if name in ELSEWHERE:
+    """Return a remedy for an unknown keyword argument."""
+    known = list(known)
+    if name in ELSEWHERE and {"contacts", "own"} & set(known):
         return ELSEWHERE[name]
     ours = KEYWORDS.get(name, "")
     return f"did you mean {ours!r}?" if ours in known else suggest(name, known)
@@ -144,7 +145,7 @@ def suggest(name: object, known: Iterable[str]) -> str:
     return one_of(name, names, "it has") if names else "there are none"
 
 
-MOST_NAMES = 12
+MOST_NAMES = 24
 """Maximum number of names listed."""
 
 
@@ -196,14 +197,19 @@ def suggest_keywords(module: ModuleType) -> None:
         vars(module)[name] = suggesting(vars(module).get(name))
 
 
+CO_VARKEYWORDS = 0x08
+"""Flag of functions that accept any keyword arguments (see `inspect`)."""
+
+
 def suggesting(value: Any) -> Any:
     """Return a function or class whose errors suggest keyword arguments; return other values as is.
 
-    A function is also replaced in the module that defines it, so that it can be pickled.
+    A function is also replaced in the module that defines it, so that it can be pickled. Functions
+    with `**options` check their own keywords.
     """
     if isinstance(value, type) and isinstance(vars(value).get("__init__"), FunctionType):
         value.__init__ = with_suggestions(value.__init__)  # type: ignore[misc]
-    elif isinstance(value, FunctionType):
+    elif isinstance(value, FunctionType) and not value.__code__.co_flags & CO_VARKEYWORDS:
         name, own = value.__name__, vars(sys.modules[value.__module__])
         called = with_suggestions(value)
         if own.get(name) is value:

@@ -59,14 +59,13 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
     qd, qdd = (found.get(name, np.zeros((t.size, nv))) for name in ("qd", "qdd"))
     rates = {qd.shape, qdd.shape}
     if t.ndim != 1 or q.shape != (len(t), nq) or rates != {(len(t), nv)} or not len(t):
-        problem = f"q has shape {q.shape} and qd has shape {qd.shape}, but t has shape {t.shape}"
+        shapes = ", ".join(f"{name} {values.shape}" for name, values in found.items())
+        problem = f"the shapes of the arrays do not match: {shapes}"
         more = {(7, 6): "with", (-7, -6): "without"}
         base = more.get((q.shape[-1] - nq, qd.shape[-1] - nv)) if q.ndim == qd.ndim == 2 else None
         remedy = f"give a motion for this robot, which has {nq} coordinates"
         if base:  # the motion has the coordinates of a free joint, or lacks them
-            remedy = (
-                f"the motion is for a robot {base} a floating base; load it {base} floating=True"
-            )
+            remedy = f"load the robot {base} floating=True"
         raise ModelError("E-FILE-029", problem, remedy, file=file)
     for name, values in found.items():
         if not np.all(np.isfinite(values)):

@@ -1,6 +1,7 @@
 """Create the programs of public functions: check options and select methods."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -419,7 +420,9 @@ MOST_ORDER = 32
 
 def checked_order(function: str, order: Any) -> int:
     """Return `order` (number of time derivatives of q) if valid; otherwise, raise an error."""
-    return checked_count(f"{function}: order (the number of rates)", order, most=MOST_ORDER)
+    return checked_count(
+        f"{function}: order (the number of time derivatives of q)", order, most=MOST_ORDER
+    )
 
 
 def check_axes(axes: str) -> None:
@@ -451,7 +454,8 @@ class Recent(dict[_Key, _Value]):
     def __setitem__(self, key: _Key, value: _Value) -> None:
         super().__setitem__(key, value)
         while len(self) > MOST_KEPT:
-            self.pop(next(iter(self), key), None)
+            with suppress(RuntimeError):  # another thread changed the dictionary
+                self.pop(next(iter(self), key), None)
 
     def setdefault(self, key: _Key, value: _Value) -> _Value:
         """Return the value of a key, which is added if there is none."""

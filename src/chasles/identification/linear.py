@@ -361,7 +361,8 @@ def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:
             known = ", ".join(("inertia", *INCLUDED))
             problem = f"{name!r} is not a term that can be identified"
             listed = f"include {known}, or JOINT.TERM for a joint with one degree of freedom"
-            remedy = similar(name, ("inertia", *INCLUDED, *joints)) or listed
+            terms = ("inertia", *INCLUDED, *(f"{j}.{t}" for j in joints for t in INCLUDED))
+            remedy = similar(name, terms) or listed
             raise InputError("E-IDENT-001", problem, remedy, part="identify")
         found += [f"{joint}.{row}" if joint else row for row in rows]
     return tuple(found)

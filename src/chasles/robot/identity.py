@@ -53,7 +53,8 @@ class Identity(Named):
             problem = f"{kind!r} object has no attribute {name!r}"
             if name.startswith("_"):
                 raise AttributeError(problem, name=name, obj=self)
-            hint = foreign(name, dir(type(self))) or similar(name, dir(type(self)))
+            known = [each for each in dir(type(self)) if each != name and each[0] != "_"]
+            hint = foreign(name, known) or similar(name, known)
             raise AttributeError(f"{problem}; {hint}" if hint else problem, name=name)
 
     def __repr__(self) -> str:

@@ -107,6 +107,8 @@ class Stage:
         height: float | None = None,
     ) -> None:
         self.server, self.up, self.aside = server, up, aside
+        self._refitted: list[Any] = []
+        """Pages whose camera was fitted a second time."""
         self.recorded: float | None = None
         self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
@@ -174,7 +176,10 @@ class Stage:
         self.fit(client)
 
     def _refit(self, camera: Any) -> None:
-        if np.allclose(camera.position, self.server.initial_camera.position, rtol=1e-4):
+        """Fit the camera once more if a page has returned to its initial camera."""
+        initial = np.allclose(camera.position, self.server.initial_camera.position, rtol=1e-4)
+        if initial and camera.client not in self._refitted:
+            self._refitted.append(camera.client)
             self.fit(camera.client)
 
     def _fitted(self, aspect: float, covered: float) -> Camera:

@@ -79,7 +79,7 @@ class Problem:
     @cached_property
     def _answers(self) -> tuple[np.ndarray, np.ndarray]:
         """Product H^-1 T, and the accelerations without contact forces."""
-        found = accelerated(self.H, np.column_stack([self.T, self.force]), "contact")
+        found = accelerated(self.H, np.column_stack([self.T, self.force]), "contact_dynamics")
         return found[:, :-1], found[:, -1]
 
     @cached_property

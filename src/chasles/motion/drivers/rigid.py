@@ -267,7 +267,8 @@ class RigidContact(Pace):
 
         As a point stops sliding, its slip turns fast, and the contact forces may grow without
         bound. A large step would then increase the energy. The error of the slip velocities is
-        estimated by the trapezoidal rule. The step size is at most twice that of the last step.
+        estimated by the trapezoidal rule. After a step was shortened, each accurate step doubles
+        the limit.
         """
         slides = self._mode.slides & ~self._rubs
         if not slides.any():

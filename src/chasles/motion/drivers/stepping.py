@@ -24,7 +24,7 @@ from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.expr.scalar import uncollected
 from chasles.functions.doors import leading_shape, library_of, numbers, refuse
-from chasles.functions.programs import candidates
+from chasles.functions.programs import check_inertia
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
@@ -137,7 +137,7 @@ class Stepped:
     ) -> None:
         require_tree(model, "time-stepping", "use another integrator", loops=True)
         if model.idle and model.source.closure is None:
-            candidates(model, "forward_dynamics")  # raises the error for singular mass matrices
+            check_inertia(model, "simulate")
         self.model, self.scene, self.dt, self.parameters = model, scene, dt, parameters
         self.control = None if control is None else traced(model, control, parameters)
         words = repr((scene.pairs, scene.limits, scene.dissipation, scene.stopped))
