@@ -149,7 +149,7 @@ class Viewer:
             self.stage.fit(event.client)
 
     def _answer(self, send: Callable[[Any], None], event: Any) -> None:
-        """Call `send` with the client that pressed a button; ignore errors if its page has been closed."""
+        """Call `send` with the client that pressed a button, unless its page has been closed."""
         client = event.client
         try:
             if client is not None:
