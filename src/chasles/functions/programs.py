@@ -420,9 +420,7 @@ MOST_ORDER = 32
 
 def checked_order(function: str, order: Any) -> int:
     """Return `order` (number of time derivatives of q) if valid; otherwise, raise an error."""
-    return checked_count(
-        f"{function}: order (the number of time derivatives of q)", order, most=MOST_ORDER
-    )
+    return checked_count(f"{function}: order (the number of rates)", order, most=MOST_ORDER)
 
 
 def check_axes(axes: str) -> None:
