@@ -57,6 +57,7 @@ SPOKEN = {
     "E-SWEEP-001": "NAME=A,B is the form of an option",
     "E-FILE-033": "says that a Python function is needed",
     "E-FILE-410": "commands find built-in robots by name",
+    "E-FILE-590": "no command takes a list of loops to keep",
     "E-TOML-011": "says that a Python function is needed",
     "E-URDF-008": "names another format first",
     "E-CALL-036": "no file describes such a robot",
@@ -84,6 +85,7 @@ SPOKEN = {
     "E-MOTION-206": "no command takes model parameters",
     "E-MOTION-209": "no command takes model parameters",
     "E-MOTION-212": "no command saves a batch",
+    "E-MOTION-590": "commands compile by default",
     "E-PATH-051": "commands give the robot",
     "E-VIEW-031": "commands pass files",
 }
