@@ -151,10 +151,13 @@ FOREIGN = {
 
 
 SUGGESTING = (
-    *("checks", "contact", "control", "conventions", "distances", "homogeneous", "learning"),
-    *("plots", "robots", "targets", "trajectory", "view"),
+    *("checks", "contact", "conventions", "distances", "homogeneous", "learning", "plots"),
+    *("robots", "targets", "trajectory", "view"),
 )
-"""Submodules whose functions suggest similar names for unknown keyword arguments."""
+"""Submodules whose functions suggest similar names for unknown keyword arguments.
+
+Suggestions take 0.3 microseconds per call, too long for the functions in `control`.
+"""
 
 
 class _Package(ModuleType):
