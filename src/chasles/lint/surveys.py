@@ -153,10 +153,8 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
     ]
     joints = map(_sdf_joint, _owned(source, document.root.iter("joint")))
     found, mended = _found(source), _noted(notes)
-    parts, typos = (
-        (tuple(links), tuple(joints)),
-        _misspelled(Part(source, document.root, "file"), SDF),
-    )
+    typos = _misspelled(Part(source, document.root, "file"), SDF)
+    parts = tuple(links), tuple(joints)
     sheet = Sheet(file, *parts, faults=found, recovered=mended, document=document)
     return replace(sheet, misspelled=typos)
 

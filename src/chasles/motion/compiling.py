@@ -204,10 +204,8 @@ def _made(
     Return the rollout, and the reason why the rollout cannot be used ("" if it can). The rollout
     cannot be used if its traced controller may differ from the original (`_changes`).
     """
-    control, rest = (
-        plan.control,
-        (plan.dissipation or False, plan.contacts or None, dt, plan.parameters),
-    )
+    control, contacts = plan.control, plan.contacts or None
+    rest = plan.dissipation or False, contacts, dt, plan.parameters
     sampled = _sampled(robot, plan)
     make = partial(prepared, robot, plan.integrator, free=tuple(plan.model_parameters or ()))
     function = isinstance(plan.asked, FunctionType)

@@ -392,10 +392,8 @@ INTEGRATORS = {
 def known(name: str) -> Integrator:
     """Return an integrator by name."""
     if not isinstance(name, str) or name not in INTEGRATORS:
-        problem, remedy = (
-            f"unknown integrator {name!r}",
-            one_of(name, (*INTEGRATORS, "time-stepping")),
-        )
+        problem = f"unknown integrator {name!r}"
+        remedy = one_of(name, (*INTEGRATORS, "time-stepping"))
         raise InputError("E-MOTION-046", problem, remedy, part="simulate")
     return INTEGRATORS[name]
 
