@@ -17,7 +17,7 @@ from benchmarks.targets import CHAIN_GROWTH, CHAIN_SECONDS
 from benchmarks.timing import Rounds, interleaved, seconds
 from chasles.algorithms.spatial.dynamics import inverse_dynamics
 from chasles.model import Description, JointData, LinkData
-from chasles.numeric.handles import ALGORITHMS, Chain, kernel
+from chasles.numeric.handles import ALGORITHMS, Chain, step
 
 KINDS = ("general_chain", "mixed_chain", "mixed_tree")
 """Kinds of robots: revolute joints; mixed joint types; a tree with mixed joint types.
@@ -135,7 +135,7 @@ def by_halves(robot: chasles.Robot, states: Sequence[Array], rounds: Rounds) -> 
         raise WrongAnswer(f"chain of {bodies} bodies, Chain: relative error {error:.1e}")
     runs = [partial(solve, *state, threads=1), partial(solve, *states, threads=1)]
     one, batched = (t.minimum for t in interleaved(runs, rounds))
-    code = sum(len(kernel(each).artifact.object_code) for each in ALGORITHMS)
+    code = sum(len(step(each.__name__).kernel.artifact.object_code) for each in ALGORITHMS)
     name, batch = "forward_dynamics, Chain", len(states[0])
     times = first, one, batched / batch
     return Row("general_chain", bodies, batch, name, *times, code, 0, error)

@@ -43,6 +43,10 @@ class OnNumPy:
         return np.array(np.broadcast_to(a, shape), order="C")
 
 
+_LOADED: dict[bytes, "Imitation"] = {}
+"""Loaded kernels, by code."""
+
+
 class Imitation:
     """Loaded kernel that records its launches and runs them on the CPU."""
 
@@ -71,7 +75,7 @@ def imitated(
         rows = layout == "rows"
         used = made[rows]
         facts = used.form, 128, used.source.shared, used.source.columns, 0, 0
-        return Built(*facts, code=bytes([rows]))
+        return Built(*facts, code=code[rows])
 
     def spread(parameters: Sequence[int]) -> None:
         count, size, row, source, target = parameters
@@ -81,8 +85,10 @@ def imitated(
         for k in range(count):
             rows[k * row : k * row + size] = columns[k::count]
 
-    functions = {rows: Imitation(made[rows].launched) for rows in (0, 1)}
-    monkeypatch.setattr(cuda, "Function", lambda code, *_: functions[code[0]])
+    code = [f"{program.hash} {dtype} {each}".encode() for each in ("columns", form)]
+    functions = [Imitation(each.launched) for each in made]
+    _LOADED.update(zip(code, functions, strict=True))
+    monkeypatch.setattr(cuda, "Function", lambda code, *_: _LOADED[code])
     monkeypatch.setattr(cuda, "architecture", lambda _: "sm_90")
     monkeypatch.setattr(cuda, "_spreading", lambda *_: Imitation(spread))
     return cuda.Kernel(program.interface, dtype, built), functions[1]

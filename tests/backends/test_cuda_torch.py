@@ -10,23 +10,34 @@ from support import close, raises, state
 
 import chasles
 from chasles.functions.compiled import Compiled
-from chasles.robots import planar
+from chasles.numeric.handles import ALGORITHMS, Chain
+from chasles.robots import general_chain, planar
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 
 @pytest.fixture
-def inverse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def imitate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let compiled functions run kernels of an imitated GPU, on which CPU tensors lie."""
+    kernels: dict[str, Any] = {}
+
+    def found(self: Compiled) -> Any:
+        if self.key not in kernels:
+            kernels[self.key] = imitated(self.program, self.recipe.dtype, tmp_path, monkeypatch)[0]
+        return SimpleNamespace(kernel=kernels[self.key])
+
+    monkeypatch.setattr(Compiled, "cuda", property(found))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: DEVICE)
+    name = "_cuda_getCurrentRawStream"  # exists only in builds of PyTorch with GPU support
+    monkeypatch.setattr(torch._C, name, lambda _: STREAM, raising=False)
+
+
+@pytest.fixture
+def inverse(imitate: None) -> Any:
     """Return inverse dynamics that accepts CPU tensors in place of GPU tensors."""
     from chasles.functions.libraries import torch as door
 
     compiled = chasles.compile(planar(2), "inverse_dynamics")
-    kernel, _ = imitated(compiled.program, "float64", tmp_path, monkeypatch)
-    there = SimpleNamespace(kernel=kernel)
-    monkeypatch.setattr(Compiled, "cuda", property(lambda self: there))
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: DEVICE)
-    name = "_cuda_getCurrentRawStream"  # exists only in builds of PyTorch with GPU support
-    monkeypatch.setattr(torch._C, name, lambda _: STREAM, raising=False)
     return lambda *a, out=None: door._run_on_gpu(compiled, a, out)
 
 
@@ -64,3 +75,20 @@ def test_out(inverse: Any) -> None:
         inverse(*given, out=(torch.empty(5, 4, 2),))
     with pytest.raises(RuntimeError, match="single memory location"):
         inverse(*given, out=(torch.empty(2, dtype=torch.float64).expand(5, 4, 2),))
+
+
+def test_long_chains(imitate: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Chain` keeps tensors on the GPU, where each of its programs is a kernel."""
+    from chasles.functions.libraries import torch as door
+
+    ran: list[str] = []
+
+    def run(function: Any, tensors: Any, threads: Any) -> Any:
+        ran.append(function.recipe.method)
+        return door._run_on_gpu(function, tensors, None)
+
+    monkeypatch.setattr(door, "_run", run)
+    robot, arrays = general_chain(5), state(general_chain(5), 0, 3)
+    found = Chain(robot).forward_dynamics(*map(torch.from_numpy, arrays))
+    assert set(ran) == {"gathered", *(a.__name__ for a in ALGORITHMS)}
+    close(found.numpy(), robot.forward_dynamics(*arrays, method="articulated-body"), 1e-11)

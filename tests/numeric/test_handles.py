@@ -57,8 +57,8 @@ def test_forces_that_hold_it_still() -> None:
 @pytest.mark.parametrize("n", [7, 8, 100])
 def test_batches_grow_with_the_logarithm(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernel calls grow with log2 n: prefix sums of n steps, and a tree of n + 1 pieces."""
-    calls, real = [], handles.kernel
-    monkeypatch.setattr(handles, "kernel", lambda a: (calls.append(a.__name__), real(a))[1])
+    calls, real = [], handles.step
+    monkeypatch.setattr(handles, "step", lambda name: (calls.append(name), real(name))[1])
     Chain(chasles.robots.general_chain(n)).forward_dynamics(*states(n))
     levels = math.ceil(math.log2(n + 1))
     assert [calls.count(a.__name__) for a in ALGORITHMS] == [
@@ -100,6 +100,42 @@ def test_programs_are_kernels_of_a_gpu(algorithm) -> None:
     assert made
 
 
+@pytest.mark.parametrize("lead", [(), (0,), (2, 3)])
+def test_arrays_of_other_libraries(lead: tuple[int, ...]) -> None:
+    """Results have the same bits as with NumPy, and float32 arrays give float32 results."""
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    chain, arrays = Chain(mixed(7)), states(7, lead)
+    single = arrays.astype(np.float32)
+    expected, rough = chain.forward_dynamics(*arrays), chain.forward_dynamics(*single)
+    assert (expected.dtype, rough.dtype) == (np.float64, np.float32)
+    tensors = [torch.from_numpy(a) for a in arrays]
+    found = chain.forward_dynamics(*tensors, threads=1)
+    assert np.array_equal(found.numpy(), expected)
+    assert np.array_equal(chain.forward_dynamics(*(t.float() for t in tensors)).numpy(), rough)
+    with jax.enable_x64(True):
+        given = [jax.numpy.asarray(a) for a in arrays]
+        for function in (chain.forward_dynamics, jax.jit(chain.forward_dynamics)):
+            assert np.array_equal(function(*given), expected)
+    assert np.array_equal(chain.forward_dynamics(*map(jax.numpy.asarray, single)), rough)
+
+
+def test_derivatives_by_other_libraries() -> None:
+    """Gradients by PyTorch and JAX equal central differences."""
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    chain, arrays, weights = Chain(mixed(5)), states(5), np.random.default_rng(0).normal(size=5)
+    h, around = 1e-6, np.concatenate([np.eye(5), -np.eye(5)])
+    given = [torch.from_numpy(a).requires_grad_() for a in arrays]
+    (chain.forward_dynamics(*given) @ torch.from_numpy(weights)).backward()
+    with jax.enable_x64(True):
+        gradient = jax.grad(lambda *a: chain.forward_dynamics(*a) @ weights, (0, 1, 2))
+        by_jax = [np.asarray(g) for g in gradient(*map(jax.numpy.asarray, arrays))]
+    for k in range(3):
+        moved = [a + h * around if j == k else a for j, a in enumerate(arrays)]
+        ahead, behind = np.split(chain.forward_dynamics(*moved) @ weights, 2)
+        close(given[k].grad.numpy(), (ahead - behind) / (2.0 * h), 1e-6)
+        close(by_jax[k], given[k].grad.numpy(), 1e-12)
+
+
 def test_other_robots_are_refused() -> None:
     plain = chasles.robots.planar(3)
     source = plain.model.source
@@ -136,5 +172,10 @@ def test_arguments_are_checked_as_for_a_robot() -> None:
             chain.forward_dynamics(q, x, x)
     with raises("E-CALL-057"):
         chain.forward_dynamics(np.zeros((2, 2)), np.zeros((3, 2)), x)
+    torch = pytest.importorskip("torch")
+    with raises("E-CALL-039", "PyTorch", "NumPy"):
+        chain.forward_dynamics(torch.zeros(2), x, x)
+    with raises("E-CALL-009", "Chain.forward_dynamics", "qd"):
+        chain.forward_dynamics(torch.zeros(2), torch.zeros(3), 0.0)
     with raises("E-CALL-003", "threads"):
         chain.forward_dynamics(x, x, x, threads=0)

@@ -313,7 +313,7 @@ class Compiled:
             return self
         if self.parent is not None:
             return self.parent.single.differential(self.recipe.chain[-1])
-        return Compiled(replace(self.recipe, dtype="float32"), self.model)
+        return type(self)(replace(self.recipe, dtype="float32"), self.model)
 
     @cached_property
     def cuda(self) -> "Compiled":
@@ -321,7 +321,7 @@ class Compiled:
         usual, *_ = backends.devices()["cuda"]
         if self.recipe.backend == usual:
             return self
-        return Compiled(replace(self.recipe, backend=usual), self.model)
+        return type(self)(replace(self.recipe, backend=usual), self.model)
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
         """Call the function on a GPU: copy the host arrays to the GPU and the results back."""
@@ -383,7 +383,7 @@ class Compiled:
             found = self._differentials.get(applied)
             if found is None:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
-                self._differentials[applied] = found = Compiled(recipe, self.model, self)
+                self._differentials[applied] = found = type(self)(recipe, self.model, self)
         return found
 
     @cached_property
@@ -441,7 +441,7 @@ class Compiled:
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
         if self.parent is not None:
             return self.parent.differential, (self.recipe.chain[-1],)
-        return Compiled, (self.recipe,)
+        return type(self), (self.recipe,)
 
     def __repr__(self) -> str:
         inputs = ", ".join(variable.name for variable in self.interface.inputs)

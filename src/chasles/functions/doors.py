@@ -205,7 +205,7 @@ def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
     except ValueError:
-        shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
+        shapes = ", ".join(f"{name} {tuple(a.shape[:-1])}" for name, a in arrays.items())
         problem = f"leading shapes do not broadcast: {shapes}"
         raise InputError("E-CALL-057", problem, part=function) from None
 

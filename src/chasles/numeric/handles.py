@@ -7,17 +7,20 @@ in parallel, in SIMD lanes and threads. Velocities along the chain are computed 
 the same number of levels.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache, partial
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from chasles import backends
-from chasles.backends.arrays import checked_count, real_array
+from chasles.backends import USUAL
+from chasles.backends.arrays import check_shape, checked_count, real_array
 from chasles.errors import ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.functions.doors import leading_shape
+from chasles.functions.compiled import Compiled, Recipe
+from chasles.functions.derivatives import differentiated
+from chasles.functions.doors import common, is_single, leading_shape, library_of, module
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, invert_symmetric
 from chasles.mathematics.rotations import Rotation, about
 from chasles.mathematics.spatial import (
@@ -27,17 +30,27 @@ from chasles.mathematics.spatial import (
     RigidInertia,
     Transform,
 )
+from chasles.model import Description, LinkData
 from chasles.model.model import WORLD, Model
 from chasles.model.validate import is_solid
 
 KINDS = frozenset({"revolute", "continuous", "prismatic"})
 """Supported joint types, each with one degree of freedom: rotation or translation along z."""
 
-_FLOAT = np.dtype(float)
-
 Numbers = Sequence[Number]
 
+Run = Callable[..., tuple[Any, ...]]
+"""Function that applies an algorithm of this module to arrays, row by row (see `_run`)."""
+
+TITLE = "Chain.forward_dynamics"
+
+LIBRARIES = ("torch", "jax", "cupy")
+"""Supported array libraries other than NumPy."""
+
 SIZES = {
+    "q": 1,
+    "qd": 1,
+    "tau": 1,
     "place": 12,
     "joint": 4,
     "state": 3,
@@ -53,6 +66,7 @@ SIZES = {
 }
 """Number of columns of each array. A spatial transform X has 12 entries: rotation E and position r.
 
+- q, qd, tau: position, velocity, and torque or force of a joint.
 - place: transform from the parent frame to the joint frame.
 - joint: rotation and translation per unit of q, offset of q, armature.
 - state: q, qd, tau.
@@ -191,24 +205,47 @@ def _motion(numbers: Numbers) -> Motion:
 
 
 ALGORITHMS = (moved, composed, loaded, joined, parted)
-"""Functions of this module that are compiled, in order of use."""
+"""Functions of this module that are compiled, in order of use, after `gathered`."""
 
 
-@cache
-def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """Compile one of `ALGORITHMS`. The sizes of its inputs are listed in `SIZES`."""
-    program = traced(algorithm)
-    return backends.prepare(("handles", algorithm.__name__, program.hash), program)
+def gathered(q: Numbers, qd: Numbers, tau: Numbers) -> list[Numbers]:
+    """Return the state of a joint."""
+    return [(q[0], qd[0], tau[0])]
 
 
 def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
-    """Return the traced program of one of the `ALGORITHMS`."""
+    """Return the traced program of a function of this module. Its inputs are listed in `SIZES`."""
     code = algorithm.__code__
     inputs = [Variable(name, (SIZES[name],)) for name in code.co_varnames[: code.co_argcount]]
     arena = Arena(RULES)
     results = algorithm(*([arena.input(v.name, k) for k in range(v.size)] for v in inputs))
     outputs = [(Variable(f"result{k}", (len(r),)), r) for k, r in enumerate(results)]
     return Program.from_outputs(algorithm.__name__, inputs, outputs)
+
+
+class Step(Compiled):
+    """One of the algorithms, compiled for arrays of every supported library.
+
+    It belongs to no robot. The method in its recipe is the name of the algorithm.
+    """
+
+    @cached_property
+    def program(self) -> Program:
+        """The straight-line program, or its derivative."""
+        algorithms = {a.__name__: a for a in (gathered, *ALGORITHMS)}
+        return differentiated(traced(algorithms[self.recipe.method]), self.recipe.chain)
+
+    @cached_property
+    def compiled(self) -> Program:
+        """The program that the backend compiles, which is always `program`."""
+        return self.program
+
+
+@cache
+def step(algorithm: str) -> Step:
+    """Return the compiled algorithm with a given name."""
+    nothing = Description(TITLE, (LinkData("world", RigidInertia.zero()),), ())
+    return Step(Recipe(nothing, False, TITLE, algorithm, USUAL, False, (), ()))
 
 
 # Evaluation --------------------------------------------------------------------------------------
@@ -258,70 +295,134 @@ class Chain:
             inertia.append([float(x) for x in (I.m, *I.h, *I.I)])
             inverse.append([float(x) for x in _upper(InverseInertia.of(I).entries)])
             last = i
-        self.gravity = np.array([float(x) for x in model.gravity])
-        self._place, self._joint, self._inertia, self._inverse = (
-            np.array(x, dtype=float) for x in (place, joint, inertia, inverse)
-        )
+        world = np.zeros((1, 1, SIZES["A"]))
+        world[..., 78:] = -np.tile([float(x) for x in model.gravity], 2)
+        rows = (np.reshape(x, (len(joint), 1, -1)) for x in (place, joint, inertia, inverse))
+        self._constants = world, *rows
 
     def forward_dynamics(self, q: Any, qd: Any, tau: Any, *, threads: int | None = None) -> Any:
-        """Return joint accelerations (..., n) for q, qd, tau (..., n), without external forces.
+        """Compute joint accelerations, without external forces.
 
-        The arguments and the result are NumPy arrays in the memory of the CPU. `threads` is the
-        maximum number of threads. By default, all cores are used.
+        Parameters
+        ----------
+        q, qd, tau : array_like, shape (..., n)
+            Joint positions (rad or m), velocities (rad/s or m/s), and torques or forces (N m or N).
+            Arrays of PyTorch, JAX and CuPy may be on a GPU.
+        threads : int, optional
+            Maximum number of threads on the CPU. Default: all cores. Omit it for JAX arrays and for
+            arrays on a GPU.
+
+        Returns
+        -------
+        qdd : array, shape (..., n)
+            Joint accelerations (rad/s^2 or m/s^2), in an array of the same library on the same
+            device: float32 if all arrays are float32, otherwise float64.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not an array of real numbers, if the arrays belong to several
+            libraries, or if `threads` is passed for arrays that do not accept it.
+        InputError
+            If an array does not have n entries along its last axis, if the leading shapes do not
+            broadcast, or if `threads` is not a positive integer.
+
+        Notes
+        -----
+        PyTorch and JAX can differentiate the result with respect to q, qd and tau, and JAX can
+        compile the call with `jax.jit`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.numeric.handles import Chain
+        >>> Chain(chasles.robots.planar(1)).forward_dynamics([0.0], [0.0], [4.905])
+        array([0.])
         """
-        name, n = "Chain.forward_dynamics", (len(self._joint),)
-        named = {"q": q, "qd": qd, "tau": tau}
-        arrays = {k: real_array(name, Variable(k, n), x, _FLOAT) for k, x in named.items()}
-        given, lead = list(arrays.values()), leading_shape(name, **arrays)
         if threads is not None:
-            checked_count(f"{name}: threads", threads)
-        states = np.stack([np.broadcast_to(x, (*lead, len(self._joint))) for x in given], axis=-1)
-        rows = states.reshape(-1, len(self._joint), 3).swapaxes(0, 1)
-        return self._solved(rows, threads).T.reshape(*lead, len(self._joint))
-
-    def _solved(self, states: np.ndarray, threads: int | None) -> np.ndarray:
-        """Return the accelerations (n, k) of n joints in k states.
-
-        `states` has shape (n, k, 3). The last axis holds q, qd and tau.
-        """
-        n, count = states.shape[:2]
-        run, joint = partial(_run, threads), self._joint[:, None]
-        (step,) = run(moved, self._place[:, None], joint, states)
-        whole, reach = step, 1
-        while reach < n:
-            (further,) = run(composed, whole[:-reach], whole[reach:])
-            whole, reach = np.concatenate([whole[:reach], further]), 2 * reach
-        masses = self._inertia[:, None], self._inverse[:, None]
-        pieces, hinges = run(loaded, *masses, joint, whole, step)
-        world = np.zeros((1, count, SIZES["A"]))
-        world[..., 78:] = -np.tile(self.gravity, 2)
-        pieces, first = np.concatenate([world, pieces]), np.arange(n + 1)
-        levels = []
-        while len(first) > 1:
-            even = len(first) // 2 * 2
-            A, B, at = pieces[0:even:2], pieces[1:even:2], first[1:even:2] - 1
-            made, record = run(joined, A, B, hinges[at], joint[at], states[at])
-            levels.append((A, B, at, record))
-            pieces = np.concatenate([made, pieces[even:]])
-            first = np.concatenate([first[0:even:2], first[even:]])
-        qdd, force = np.empty((n, count)), np.zeros((1, count, SIZES["force"]))
-        for A, B, at, record in reversed(levels):
-            on_A, on_B, found = run(parted, A, B, hinges[at], record, force[: len(at)])
-            qdd[at] = found[..., 0]
-            both = np.stack([on_A, on_B], axis=1).reshape(2 * len(at), count, -1)
-            force = np.concatenate([both, force[len(at) :]])
-        return qdd
+            checked_count(f"{TITLE}: threads", threads)
+        arrays, like = _arrays(q, qd, tau, n=len(self._constants[1]))
+        return _accelerations(partial(_run, threads), arrays, map(like, self._constants))
 
 
-def _run(
-    threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: np.ndarray
-) -> list[np.ndarray]:
-    """Apply an algorithm to arrays (rows, states, size), whose first two axes broadcast."""
-    compiled, shape = kernel(algorithm), np.broadcast_shapes(*(a.shape[:2] for a in arrays))
-    flat = [np.broadcast_to(a, (*shape, a.shape[2])).reshape(-1, a.shape[2]) for a in arrays]
-    out = [np.empty((shape[0] * shape[1], v.size)) for v in compiled.interface.outputs]
-    compiled(flat, out, threads)
-    return [a.reshape(*shape, -1) for a in out]
+def _arrays(
+    q: Any, qd: Any, tau: Any, *, n: int
+) -> tuple[dict[str, Any], Callable[[np.ndarray], Any]]:
+    """Check the arguments, and return them as arrays with n entries along the last axis.
+
+    Also return a function that converts a NumPy array to an array of the same library.
+    """
+    given = {"q": q, "qd": qd, "tau": tau}
+    wanted = {name: Variable(name, (n,)) for name in given}
+    library = common(TITLE, list(wanted.values()), list(given.values()))
+    if library is None or library.package not in LIBRARIES:
+        dtype = np.dtype(np.float32 if all(map(is_single, given.values())) else float)
+        found = {name: real_array(TITLE, wanted[name], a, dtype) for name, a in given.items()}
+        return found, lambda a: a.astype(dtype)
+    like = partial(module(library.package).like, next(a for a in given.values() if library_of(a)))
+    for name, a in given.items():
+        if library_of(a):
+            check_shape(TITLE, wanted[name], tuple(a.shape))
+        else:
+            given[name] = like(real_array(TITLE, wanted[name], a, np.dtype(float)))
+    return given, like
+
+
+def _accelerations(run: Run, arrays: Mapping[str, Any], constants: Iterable[Any]) -> Any:
+    """Return the accelerations (..., n) for arrays q, qd, tau (..., n) of one library."""
+    lead = leading_shape(TITLE, **arrays)
+    (states,) = run(gathered, *(a[..., None] for a in arrays.values()))
+    n, count = states.shape[-2], math.prod(lead)
+    states = states.reshape(count, n, SIZES["state"]).swapaxes(0, 1)
+    world, place, joint, inertia, inverse = constants
+    xp = _namespace(states)
+    (local,) = run(moved, place, joint, states)
+    whole, reach = local, 1
+    while reach < n:
+        (further,) = run(composed, whole[:-reach], whole[reach:])
+        whole, reach = xp.concatenate([whole[:reach], further]), 2 * reach
+    pieces, hinges = run(loaded, inertia, inverse, joint, whole, local)
+    pieces = xp.concatenate([xp.broadcast_to(world, (1, count, SIZES["A"])), pieces])
+    qdd, _ = _solved(run, xp, pieces, (hinges, joint, states))
+    return qdd[..., 0].swapaxes(0, 1).reshape(*lead, n)
+
+
+def _solved(run: Run, xp: Any, pieces: Any, hinges: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Return the accelerations of the joints between the pieces, and the forces on each piece.
+
+    Adjacent pieces are joined in pairs, the shorter chain of pairs is solved, and the pairs are
+    then parted. `hinges` contains the arrays `hinge`, `joint` and `state` of the joints.
+    """
+    if len(pieces) == 1:
+        none = xp.zeros_like(pieces[..., : SIZES["force"]])
+        return none[:0, :, :1], none
+    even = len(pieces) // 2 * 2
+    A, B = pieces[0:even:2], pieces[1:even:2]
+    now, later = (tuple(a[k::2] for a in hinges) for k in (0, 1))
+    made, record = run(joined, A, B, *now)
+    qdd, force = _solved(run, xp, xp.concatenate([made, pieces[even:]]), later)
+    on_A, on_B, found = run(parted, A, B, now[0], record, force[: len(A)])
+    forces = xp.concatenate([_alternating(xp, on_A, on_B), force[len(A) :]])
+    return _alternating(xp, found, qdd), forces
+
+
+def _alternating(xp: Any, a: Any, b: Any) -> Any:
+    """Return the rows a[0], b[0], a[1], b[1], ... `a` has as many rows as `b`, or one more."""
+    pairs = xp.stack([a[: len(b)], b], 1).reshape(2 * len(b), *a.shape[1:])
+    return xp.concatenate([pairs, a[len(b) :]])
+
+
+def _run(threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: Any) -> Any:
+    """Apply an algorithm to arrays of one library, and return a tuple of its results."""
+    options = {} if threads is None else {"threads": threads}
+    found = step(algorithm.__name__)(*arrays, **options)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _namespace(array: Any) -> Any:
+    """Return the module with the array functions of an array's library."""
+    library = library_of(array)
+    return np if library is None else module(library.package).namespace
 
 
 def _not_a_chain(model: Model, reason: str) -> ModelError:

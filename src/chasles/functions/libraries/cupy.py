@@ -54,6 +54,15 @@ def _turned(like: Any, *shape: int) -> Any:
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
 """Types and functions that compiled code uses to read and create CuPy arrays."""
 
+namespace = cupy
+"""The library's array functions, named as in NumPy."""
+
+
+def like(array: Any, given: np.ndarray) -> Any:
+    """Return a NumPy array as a CuPy array with the dtype and device of a given array."""
+    with array.device:
+        return cupy.asarray(given, dtype=array.dtype)
+
 
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None

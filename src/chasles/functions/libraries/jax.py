@@ -85,6 +85,15 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
     return [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
 
 
+namespace = jnp
+"""The library's array functions, named as in NumPy."""
+
+
+def like(array: Any, given: np.ndarray) -> np.ndarray:
+    """Return a NumPy array with the dtype of a JAX array. JAX accepts NumPy arrays."""
+    return given.astype(array.dtype)
+
+
 # JAX primitive -----------------------------------------------------------------------------------
 
 

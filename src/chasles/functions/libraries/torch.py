@@ -75,6 +75,14 @@ def _library() -> Library | None:
 _LIBRARY = _library()
 compiled.is_traced = torch.compiler.is_compiling
 
+namespace = torch
+"""The library's array functions, named as in NumPy."""
+
+
+def like(tensor: Any, array: np.ndarray) -> Any:
+    """Return a NumPy array as a tensor with the dtype and device of a given tensor."""
+    return torch.as_tensor(array).to(tensor)
+
 
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
