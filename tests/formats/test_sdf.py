@@ -369,9 +369,13 @@ WITH_HAND = ("world", "cart", "hand::finger", "hand::palm")
 
 
 def test_models_beside_the_file_and_above(saved: Saved) -> None:
-    """Models are found next to the file or above, in the newest known version."""
+    """Models are found next to the file or above, in the newest known version.
+
+    As in Gazebo, a bare name is searched in the same folders.
+    """
     for place in ("cart.sdf", "tool/cart.sdf", "gripper/cart.sdf"):
-        assert chasles.load(saved(CART, place)).bodies == WITH_HAND
+        for text in (CART, CART.replace("model://", "")):
+            assert chasles.load(saved(text, place)).bodies == WITH_HAND
 
 
 @pytest.mark.parametrize("variable", VARIABLES)

@@ -268,15 +268,20 @@ def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int)
 
 
 def _included(part: Part) -> str:
-    """Find the file of an `<include>`; its URI is a path, a model folder or a `model://` name."""
+    """Find the file of an `<include>`; its URI is a path, a model folder or the name of a model.
+
+    A name that is not a path from the file's own folder is searched like `model://NAME`.
+    """
     part.need("uri")
     uri = part.content("uri")
     if uri.startswith(("http://", "https://")):
         problem = f"{short(uri)} is not a local file"
         raise part.error("E-SDF-030", problem, "download the model and give its path")
     path: Path | None = Path(part.source.file).parent / uri.removeprefix("file://")
-    if package_of(uri):
-        path = next((x for x in candidates(uri, part.source.file) if os.path.exists(x)), None)
+    if package_of(uri) or not os.path.exists(path):
+        name = uri if "://" in uri else f"model://{uri}"
+        found = next((x for x in candidates(name, part.source.file) if os.path.exists(x)), None)
+        path = found if found or package_of(uri) else path
     if path is None:
         problem = (
             f"{short(uri)} is neither in a parent folder of the file nor in the folders listed in "
