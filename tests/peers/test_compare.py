@@ -238,6 +238,24 @@ def test_forces_that_are_left_out(tmp_path: Path) -> None:
     assert cause(damped) == "forces"
 
 
+def test_springs_that_are_left_out(tmp_path: Path) -> None:
+    """The spring of an ignored tendon explains different bias forces."""
+    path = tmp_path / "wrapped.xml"
+    path.write_text(
+        """<mujoco><worldbody><site name="a" pos="-.1 0 .2"/><body>
+        <joint name="j" axis="0 1 0"/><joint name="k"/>
+        <geom name="drum" type="cylinder" size=".05 .1" zaxis="0 1 0"/>
+        <geom type="box" size=".1 .2 .3" pos=".3 0 0"/><site name="b" pos=".3 .1 0"/></body>
+        </worldbody><tendon><spatial stiffness="900" springlength="0.1"><site site="a"/>
+        <geom geom="drum"/><site site="b"/></spatial></tendon></mujoco>"""
+    )
+    with pytest.warns(chasles.errors.LeftOutWarning, match="wraps around a cylinder"):
+        robot = chasles.load(path)
+    found = chasles.compare(robot, "mujoco", path)
+    assert cause(found) == "unsupported"
+    assert found.first.startswith("bias forces")
+
+
 def test_floating_base(tmp_path: Path) -> None:
     robot, held = chasles.robots.quadruped(), tmp_path / "held.xml"
     chasles.save(robot.subtree(robot.bodies[0]), held)

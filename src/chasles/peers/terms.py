@@ -387,12 +387,25 @@ def _fixed_to(robot: Robot, first: Term) -> list[str]:
     return [name for name, frame in frames.items() if frame.body == body]
 
 
+def _left_out(robot: Robot) -> str:
+    """Return the parts of the file that chasles ignores, or "" if there are none."""
+    left = robot.model.source.unsupported
+    if not left:
+        return ""
+    more = f", and {len(left) - 1} more warnings on loading" if len(left) > 1 else ""
+    return f"unsupported: {left[0].partition(': ')[2] or left[0]}{more}"
+
+
+def _bias(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
+    return _left_out(sides[0].robot) or (
+        "velocity: both agree at rest; the other library uses a different joint velocity convention"
+    )
+
+
 def _acceleration(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
-    left = sides[0].robot.model.source.unsupported
-    if left:
-        more = f", and {len(left) - 1} more warnings on loading" if len(left) > 1 else ""
-        return f"unsupported: {left[0].partition(': ')[2] or left[0]}{more}"
-    return "forces: the equations of motion agree, but actuator, damping or fluid forces differ"
+    return _left_out(sides[0].robot) or (
+        "forces: the equations of motion agree, but actuator, damping or fluid forces differ"
+    )
 
 
 def _mass_matrix(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
@@ -420,8 +433,7 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "mass matrix": _mass_matrix,
     "gravity forces": "gravity: masses agree, but gravity forces differ; compare robot.gravity "
     "with gravity in the other library",
-    "bias forces": "velocity: both agree at rest; the other library uses a different "
-    "joint velocity convention",
+    "bias forces": _bias,
     "accelerations": _acceleration,
     "loops": "loops: a loop that is closed in chasles is open in the other library; its "
     "frames differ",
