@@ -103,6 +103,11 @@ def scalar_last(quaternion: Array) -> np.ndarray:
     quaternion : ndarray, shape (..., 4)
         Quaternions, scalar last.
 
+    Raises
+    ------
+    InputError
+        If `quaternion` does not have shape (..., 4).
+
     Examples
     --------
     >>> import chasles
@@ -124,6 +129,11 @@ def scalar_first(quaternion: Array) -> np.ndarray:
     -------
     quaternion : ndarray, shape (..., 4)
         Quaternions, scalar first.
+
+    Raises
+    ------
+    InputError
+        If `quaternion` does not have shape (..., 4).
 
     Examples
     --------
@@ -148,6 +158,11 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
         Positions (m).
     quaternion : ndarray, shape (..., 4)
         Unit quaternions, scalar last, with w >= 0.
+
+    Raises
+    ------
+    InputError
+        If the last axis of T does not have four entries.
 
     Examples
     --------
@@ -189,7 +204,7 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
     Raises
     ------
     InputError
-        If a quaternion is zero.
+        If an array does not have the shape above, or if a quaternion is zero.
 
     Examples
     --------
