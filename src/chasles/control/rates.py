@@ -53,6 +53,15 @@ def resolved_rate(
         for the next time step. The robot's position and velocity limits apply. To change the
         limits, assign to their arrays, for example `step.velocity[:] = 0.5`.
 
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    InputError
+        If `tasks` is not valid, or if an option is out of range or has the wrong shape.
+    ModelError
+        If the robot does not have a frame in `tasks`.
+
     Notes
     -----
     Each priority is a least-squares problem with bounds, which a primal active-set method solves in

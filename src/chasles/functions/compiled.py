@@ -227,7 +227,13 @@ class Compiled:
         Raises
         ------
         ArgumentError
-            If the number of arrays is wrong.
+            If the number of arrays is wrong, if an argument is not an array of real numbers, or if
+            the arrays belong to several libraries.
+        InputError
+            If an array has the wrong shape, if the leading shapes do not broadcast, if a quaternion
+            is zero, if `out` cannot hold the result, or if `threads` is not a positive integer.
+        MissingPackageError
+            If the package of an array library cannot be imported.
 
         Examples
         --------

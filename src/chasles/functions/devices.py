@@ -150,6 +150,11 @@ class Automatic:
         -------
         device : {"cpu", "cuda"}
             The faster device for this batch, with the time for copies included.
+
+        Raises
+        ------
+        InputError
+            If `dtype` is not "float64" or "float32".
         """
         return self.report(dtype).choice(count)
 
@@ -165,6 +170,11 @@ class Automatic:
         -------
         report : Report
             Timings; printing the report shows a table.
+
+        Raises
+        ------
+        InputError
+            If `dtype` is not "float64" or "float32".
         """
         if dtype not in ("float64", "float32"):
             raise InputError("E-GPU-020", f"`dtype` must be 'float64' or 'float32', not {dtype!r}")

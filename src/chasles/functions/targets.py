@@ -127,6 +127,12 @@ class Target:
         ndarray, shape (..., size)
             Parameters that define the target.
 
+        Raises
+        ------
+        InputError
+            If an array has the wrong shape or is not finite, if a direction or a quaternion is
+            zero, or if a matrix is not a rotation matrix or a pose matrix.
+
         Examples
         --------
         >>> from chasles.targets import Position
@@ -149,6 +155,14 @@ class Target:
         -------
         ndarray
             One value per error, angles first.
+
+        Raises
+        ------
+        InputError
+            If the weight or tolerance is not finite and non-negative, or does not have 1, 2 or as
+            many values as there are errors.
+        ArgumentError
+            If the weight or tolerance is not a real number or an array of real numbers.
 
         Examples
         --------

@@ -220,6 +220,17 @@ class OnlineEstimator:
         -------
         tuple of Path
             Paths of the files.
+
+        Raises
+        ------
+        InputError
+            If `dtype` is unknown, or if `prefix` is not a valid C identifier.
+        ExistingFileError
+            If a file exists and `overwrite` is False.
+        NotAFolderError
+            If `directory` is a file.
+        FileError
+            If a file cannot be written.
         """
         robot, rng = self.equations.model.robot, np.random.default_rng(0)
         state, arrays = self.initial, []
@@ -295,8 +306,11 @@ def online_estimator(
 
     Raises
     ------
-    chasles.errors.InputError
-        For options that are out of range, and for robots with closed loops.
+    InputError
+        If an option is out of range, if a term in `include` or a joint is unknown, or if the robot
+        has closed loops.
+    ArgumentError
+        If `robot` is not a Robot, or if an option has the wrong type.
 
     Examples
     --------

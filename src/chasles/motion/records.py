@@ -292,7 +292,17 @@ class Trajectory:
         Raises
         ------
         InputError
-            If the trajectory is a batch of motions.
+            If the trajectory is a batch of motions, or if an array does not have the size of the
+            robot.
+        ArgumentError
+            If `robot` is not a Robot.
+        ModelError
+            If the ending of the path is not that of a motion file, or if pyarrow is not installed
+            for a .parquet file.
+        ExistingFileError
+            If the file exists and `overwrite` is False.
+        FileError
+            If the file cannot be written.
 
         Notes
         -----

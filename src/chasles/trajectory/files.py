@@ -34,6 +34,18 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
         if the file contains velocities and accelerations, and degree 3 if it contains only
         velocities. Otherwise, the trajectory is a natural spline.
 
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    ModelError
+        If the file cannot be read, does not contain the joints of the robot, is empty, or contains
+        times that do not increase.
+    InputError
+        If the file has no times and `step` is not given, or has only one sample.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
+
     Examples
     --------
     >>> import pathlib, tempfile

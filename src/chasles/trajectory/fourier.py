@@ -67,6 +67,15 @@ def fourier(
     Move
         `move(t)` returns positions, velocities and accelerations.
 
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if the numbers of sines and cosines
+        differ, if `duration` is not positive, or if the robot has loops or joints with several
+        coordinates.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+
     Notes
     -----
     The motion is at rest at its ends if the sum of k sines_k is zero. Accelerations are zero at the

@@ -79,7 +79,12 @@ def line(
     Raises
     ------
     InputError
-        If the frame cannot follow the path. The message gives the position along the path.
+        If an array has the wrong shape or is not finite, if an option is not valid, or if the frame
+        cannot follow the path. In the last case, the message gives the position along the path.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and `start` does not close them.
 
     Examples
     --------
@@ -131,6 +136,17 @@ def arc(
     Move
         The motion.
 
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if the numbers of via points and end
+        points differ, if an option is not valid, or if the frame cannot follow the path. In the
+        last case, the message gives the position along the path.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and `start` does not close them.
+
     Examples
     --------
     >>> import chasles
@@ -181,6 +197,17 @@ def path(
     -------
     Move
         The motion.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if the numbers of via points and end
+        points differ, if an option is not valid, or if the frame cannot follow the path. In the
+        last case, the message gives the position along the path.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and `start` does not close them.
 
     Notes
     -----

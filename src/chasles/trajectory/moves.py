@@ -106,6 +106,11 @@ class Move:
         t : ndarray, shape (n,)
             Times (s), including both ends.
 
+        Raises
+        ------
+        InputError
+            If `step` is not a positive finite number.
+
         Examples
         --------
         >>> import chasles
@@ -162,6 +167,19 @@ class Move:
         Returns
         -------
         None
+
+        Raises
+        ------
+        InputError
+            If no robot is given and the trajectory has none, if the robot has another number of
+            coordinates, or if `step` is not a positive finite number.
+        ModelError
+            If the ending of the path is not that of a motion file, or if pyarrow is not installed
+            for a .parquet file.
+        ExistingFileError
+            If the file exists and `overwrite` is False.
+        FileError
+            If the file cannot be written.
 
         Examples
         --------

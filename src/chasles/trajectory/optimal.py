@@ -68,8 +68,11 @@ def time_optimal(
     Raises
     ------
     InputError
-        If no speed satisfies the limits. The message gives the position along the path, and the
-        name of the joint if a static torque exceeds its limit.
+        If an argument is not valid, if the velocity of the path is zero at a point, or if no speed
+        satisfies the limits. In the last case, the message gives the position along the path, and
+        the name of the joint if a static torque exceeds its limit.
+    ArgumentError
+        If `robot` is not a Robot.
 
     Notes
     -----

@@ -74,6 +74,17 @@ def trapezoid(
     Move
         The trajectory. `move.duration` is the shortest duration, unless `duration` is given.
 
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if a limit is not positive, if a velocity
+        at an end exceeds its limit, if both positions are equal, if `duration` is too short, or if
+        no common duration exists.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
+
     Examples
     --------
     >>> move = chasles.trajectory.trapezoid([0.0], [2.0], velocity=1.0, acceleration=2.0)
@@ -120,6 +131,17 @@ def s_curve(
     -------
     move : Move
         The trajectory. `move.duration` is the shortest duration, unless `duration` is given.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if a limit is not positive, if a velocity
+        at an end exceeds its limit, if both positions are equal, if `duration` is too short, or if
+        no common duration exists.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Examples
     --------

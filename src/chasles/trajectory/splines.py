@@ -62,6 +62,17 @@ def spline(
     Move
         `move(t)` returns positions, velocities and accelerations.
 
+    Raises
+    ------
+    InputError
+        If `ends` or `degree` is not one of the values above, if an array has the wrong shape or is
+        not finite, if `times` does not increase from 0, if the ends of a periodic spline differ, or
+        if a matrix is not a rotation or a pose.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
+
     Notes
     -----
     For vectors, SciPy's splines are used. Otherwise, each piece is a cubic polynomial in
