@@ -76,6 +76,11 @@ class Event:
         float
             Value of the function.
 
+        Raises
+        ------
+        InputError
+            If the function does not return one finite number.
+
         Examples
         --------
         >>> import chasles
@@ -105,6 +110,11 @@ class Event:
         -------
         tuple of ndarray
             The new q (nq,) and qd (nv,).
+
+        Raises
+        ------
+        InputError
+            If `then` does not return a finite state (q, qd) with the shapes of its arguments.
 
         Examples
         --------

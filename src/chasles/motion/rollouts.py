@@ -179,6 +179,18 @@ def rollout(
         step size is too large for the stiffness or damping of the ground, `Trajectory.unstable`
         holds the first unstable step, and a warning is issued (not on a GPU).
 
+    Raises
+    ------
+    ArgumentError
+        If a keyword argument is unknown, if two of `tau`, `control` and `ctrl` are given, if an
+        option needs another integrator, or if an option has the wrong type.
+    InputError
+        If an array has the wrong shape or is not finite, if `integrator` or an option is not valid,
+        or if `dt` is too large for the damping of a joint.
+    ModelError
+        If the robot depends on time, if it has closed loops and `integrator` is not
+        "time-stepping", or if it or a contact law is not supported.
+
     Notes
     -----
     With CuPy arrays, the motion is computed on their GPU in one launch, in float32 if all arrays
@@ -233,6 +245,20 @@ def rollout_pullback(
     RolloutGradient
         Gradients for each member of a batch, including gradients with respect to shared inputs.
         Entries for inputs that were not given are None.
+
+    Raises
+    ------
+    ArgumentError
+        If a keyword argument is unknown, if two of `tau`, `control` and `ctrl` are given, if an
+        option needs another integrator, or if an option has the wrong type.
+    InputError
+        If an array has the wrong shape or is not finite, if `integrator` or an option is not valid,
+        or if `dt` is too large for the damping of a joint.
+    ModelError
+        If the robot depends on time, if it has closed loops and `integrator` is not
+        "time-stepping", or if it or a contact law is not supported.
+    NotFiniteError
+        If the gradient is not finite.
 
     Notes
     -----

@@ -45,6 +45,12 @@ class Configuring(Computing):
             at its zero position, where its two frames coincide. Without `within`, the configuration
             may violate joint limits.
 
+        Raises
+        ------
+        ImpossiblePosition
+            If `within` is True, and the loops cannot be closed with the independent coordinates
+            within their limits.
+
         Examples
         --------
         >>> import chasles
@@ -77,6 +83,11 @@ class Configuring(Computing):
             spherical joints, are unchanged. The loops may be open in the result; `assemble` closes
             them.
 
+        Raises
+        ------
+        InputError
+            If `q` does not have nq entries along its last axis.
+
         Examples
         --------
         >>> import chasles
@@ -101,6 +112,11 @@ class Configuring(Computing):
         -------
         inside : ndarray of bool, shape (...)
             False if a coordinate is NaN or outside its limits.
+
+        Raises
+        ------
+        InputError
+            If `q` does not have nq entries along its last axis, or if `tolerance` is negative.
 
         Examples
         --------
@@ -129,6 +145,15 @@ class Configuring(Computing):
         -------
         q : ndarray, shape (..., nq)
             Configuration. `chasles.conventions.position_by_name` is the inverse.
+
+        Raises
+        ------
+        ArgumentError
+            If `values` is not a mapping.
+        ModelError
+            If the robot does not have a joint in `values`.
+        InputError
+            If an array does not have one entry per coordinate along its last axis.
 
         Examples
         --------
@@ -169,6 +194,13 @@ class Configuring(Computing):
             only one limit, values are within 2 pi rad or 2 m of it, on the allowed side.
             Orientations are uniformly distributed. Loops are not closed; use `assemble` to close
             them.
+
+        Raises
+        ------
+        InputError
+            If `rng` may be a seed or a batch size, if both `rng` and `seed` are given, if one of
+            them is not valid, or if `size` is not a non-negative integer or a tuple of such
+            integers.
 
         Examples
         --------
@@ -217,6 +249,13 @@ class Configuring(Computing):
             tolerance, degrees of freedom that the loops lock, and, for loops with redundant
             equations, joint types that allow the same motion with fewer equations.
 
+        Raises
+        ------
+        InputError
+            If `q` does not have shape (nq,), or if the robot is evaluated at several times.
+        OpenLoop
+            If the loops are not closed in configuration q.
+
         Examples
         --------
         >>> import chasles
@@ -248,6 +287,10 @@ class Configuring(Computing):
             If the loops cannot be closed.
         SingularPosition
             If y does not determine q.
+        InputError
+            If `y` has the wrong shape, or is not finite.
+        ArgumentError
+            If `y` is not numeric.
 
         Examples
         --------
@@ -284,6 +327,8 @@ class Configuring(Computing):
             If the loops are not closed in configuration q.
         SingularPosition
             If yd does not determine qd.
+        InputError
+            If an array has the wrong shape.
 
         Examples
         --------
@@ -362,6 +407,17 @@ class Configuring(Computing):
         Solution
             `q`, `solved`, `residual`, `iterations`, `limits` and `complete`. If no solution was
             found, `solved` is False and q is the configuration with the smallest error.
+
+        Raises
+        ------
+        ModelError
+            If the robot does not have a frame or a joint that is named.
+        InputError
+            If a target is not valid, if an array has the wrong shape, if `targets` and `guess` do
+            not broadcast, or if an option is out of range.
+        ArgumentError
+            If an argument has the wrong type, or if an option is not supported with arrays on a GPU
+            or with recorded derivatives.
 
         Notes
         -----

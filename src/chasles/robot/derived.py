@@ -63,7 +63,12 @@ class Deriving(Moving):
         Raises
         ------
         ModelError
-            If the robot has loops that the compiled function would not keep closed.
+            If the robot has loops that the compiled function would not keep closed, if it does not
+            support the method, or if it does not have a parameter or a frame with a given name.
+        InputError
+            If `function`, `backend`, `method`, `dtype` or the value of an option is unknown.
+        ArgumentError
+            If the function does not have an option, or lacks a required one.
 
         Examples
         --------
@@ -118,6 +123,15 @@ class Deriving(Moving):
             arguments launches the graph on the array library's current stream and returns
             `outputs`, which every launch overwrites. Arrays passed to a call are first copied to
             the inputs.
+
+        Raises
+        ------
+        InputError
+            If `library` or `dtype` is unknown, if `batch` is not valid, or if the arrays need more
+            than the available memory.
+        ArgumentError
+            If `function` is neither a name nor a Python function, if the shape of an argument is
+            unknown, or if an option does not apply.
         """
         lead = batch if isinstance(batch, tuple) else (batch,)
         lead = tuple(checked_count("graph: batch", size) for size in lead)
@@ -187,6 +201,18 @@ class Deriving(Moving):
             d = 0, and have nv columns. With order 2, there is one array for each pair of arguments,
             and its shape is the shape of the result followed by the shapes of both arguments.
 
+        Raises
+        ------
+        InputError
+            If `function`, an argument in `wrt`, `method` or the value of an option is unknown, if
+            `order` is not 1 or 2, or if an array has the wrong shape.
+        ArgumentError
+            If the function does not have an option, if a required option is missing, or if the
+            number of arrays is wrong.
+        ModelError
+            If the derivatives would not keep the loops of the robot closed, or if the robot does
+            not support the method.
+
         Examples
         --------
         >>> import chasles
@@ -249,6 +275,18 @@ class Deriving(Moving):
         ndarray or tuple of ndarray
             Vector-Jacobian product for each argument in `wrt`.
 
+        Raises
+        ------
+        InputError
+            If `function`, an argument in `wrt`, `method` or the value of an option is unknown, or
+            if an array has the wrong shape.
+        ArgumentError
+            If the function does not have an option, if a required option is missing, or if the
+            number of arrays is wrong.
+        ModelError
+            If the derivatives would not keep the loops of the robot closed, or if the robot does
+            not support the method.
+
         Examples
         --------
         >>> import chasles
@@ -310,6 +348,13 @@ class Deriving(Moving):
             If q or qd violates the loop constraints.
         SingularPosition
             If `loop_matrix` loses rank at q.
+        ArgumentError
+            If an array is not a NumPy array, or if `dt` or `actuation` has the wrong type.
+        InputError
+            If an array has the wrong shape, if `dt` is not positive and finite, if `actuation` is
+            not finite or names a joint twice, or if `out` cannot hold the result.
+        ModelError
+            If the robot depends on time, or does not have a joint in `actuation`.
 
         Notes
         -----
@@ -363,6 +408,13 @@ class Deriving(Moving):
             For "mass_matrix", indices of the lower triangle, row by row. For "ltl_factor" and L in
             "ltdl_factors", indices of joint pairs on the same branch of the tree. All other entries
             are zero or follow from symmetry.
+
+        Raises
+        ------
+        InputError
+            If the function has no packed result.
+        ArgumentError
+            If `function` is not a string.
 
         Examples
         --------

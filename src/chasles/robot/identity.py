@@ -207,6 +207,13 @@ class Identity(Named):
         JointData
             Type, axis, limits, damping, friction, mimic relation and more.
 
+        Raises
+        ------
+        ModelError
+            If the robot does not have the joint.
+        ArgumentError
+            If `name` is not a string.
+
         Examples
         --------
         >>> import chasles
@@ -233,6 +240,11 @@ class Identity(Named):
         -------
         ndarray
             The value.
+
+        Raises
+        ------
+        ModelError
+            If the robot does not have the parameter.
 
         Examples
         --------
@@ -274,6 +286,15 @@ class Identity(Named):
             Robot at this time. The independent coordinates are selected at t = 0 and do not depend
             on `t`.
 
+        Raises
+        ------
+        ModelError
+            If the robot does not depend on time.
+        ArgumentError
+            If `t` is not a number or an array of numbers.
+        InputError
+            If `t` is not finite.
+
         Examples
         --------
         >>> import chasles
@@ -300,6 +321,13 @@ class Identity(Named):
         -------
         Robot
             Robot at this time.
+
+        Raises
+        ------
+        ArgumentError
+            If the robot depends on time, and `t` is not a number or an array of numbers.
+        InputError
+            If the robot depends on time, and `t` is not finite.
 
         Examples
         --------

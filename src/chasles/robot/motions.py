@@ -61,6 +61,16 @@ class Moving(Configuring):
             velocity of the reference point (m/s^(k+1)). Rows 0 and 1 are `frame_velocity` and the
             classical `frame_acceleration`.
 
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, if several frames are given, or if a keyword argument is
+            unknown.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape, or if an option has an unknown value.
+
         Examples
         --------
         >>> import chasles
@@ -113,6 +123,16 @@ class Moving(Configuring):
         ndarray, shape (..., 6, nv)
             Time derivative of the entries of `jacobian`.
 
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, if their number differs from `order`, if several frames
+            are given, or if a keyword argument is unknown.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape, or if an option has an unknown value.
+
         Examples
         --------
         >>> import chasles
@@ -154,6 +174,15 @@ class Moving(Configuring):
             Velocity matrix of the body in the base frame for a unit velocity of each coordinate.
             The matrix is zero for joints that do not move the body.
 
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, or if several frames are given.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape.
+
         Notes
         -----
         D is [e~ r x e; 0 0] for a revolute joint about the unit vector e through the point r, and
@@ -192,6 +221,15 @@ class Moving(Configuring):
             One matrix for each given time derivative of q. In homogeneous coordinates, the matrices
             Omega, A_H, J_H, ... map a body point P to its velocity Omega P, acceleration A_H P,
             jerk J_H P and so on.
+
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, or if several frames are given.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape.
 
         Notes
         -----

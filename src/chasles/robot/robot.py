@@ -77,6 +77,14 @@ class Robot(Sensing):
             couplings, closed configurations, mobility and accelerations are compared instead.
             Damping and friction are ignored.
 
+        Raises
+        ------
+        ArgumentError
+            If `other` is not a Robot.
+        InputError
+            If `tolerance` is not a positive finite number, or if `rng` is not a generator or a
+            seed.
+
         Examples
         --------
         >>> import chasles
@@ -276,6 +284,14 @@ class Robot(Sensing):
         -------
         Explanation
             Report. A long program is shortened when printed. `.text(full=True)` returns every line.
+
+        Raises
+        ------
+        InputError
+            If `function`, `method`, `rules` or the value of an option is unknown.
+        ArgumentError
+            If `function` is not a string, or if the function does not have an option, or lacks a
+            required one.
 
         Examples
         --------

@@ -36,6 +36,13 @@ class Sensing(Editing):
         SensorData
             Kind, frame or joint, cutoff and noise.
 
+        Raises
+        ------
+        InputError
+            If the robot does not have the sensor.
+        ArgumentError
+            If `name` is not a string.
+
         Examples
         --------
         >>> import chasles
@@ -95,6 +102,15 @@ class Sensing(Editing):
             Values in the order of the sensors. Vectors are in sensor axes, unless the kind of
             sensor defines other axes. `chasles.model.SENSORS` lists sizes and units.
 
+        Raises
+        ------
+        ArgumentError
+            If `forces` is neither a mapping from frames to wrenches nor a sequence of contact
+            forces.
+        InputError
+            If an array has the wrong shape, if leading shapes do not broadcast, or if the robot
+            does not have a sensor in `sensors`.
+
         Notes
         -----
         Sensors are defined as in MuJoCo. `chasles.compile(robot, "sensor_values")` returns a
@@ -130,6 +146,14 @@ class Sensing(Editing):
         Robot
             Robot with these sensors.
 
+        Raises
+        ------
+        ArgumentError
+            If an argument is not a SensorData object.
+        InputError
+            If a field of a sensor is not valid, or if the robot does not have a link, joint, tendon
+            or actuator that a sensor names.
+
         Examples
         --------
         >>> import chasles
@@ -158,6 +182,13 @@ class Sensing(Editing):
         -------
         Robot
             Robot without these sensors.
+
+        Raises
+        ------
+        InputError
+            If the robot does not have a sensor in `names`.
+        ArgumentError
+            If a name is not a string.
 
         Examples
         --------

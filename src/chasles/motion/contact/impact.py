@@ -78,6 +78,13 @@ def velocity_step(
     step : ndarray, shape (..., nv)
         Change in qd. The Jacobian times this change is the change in the velocity of the frame.
 
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape, or if `axes` or `at` is unknown.
+    ModelError
+        If the robot does not have the frame, or can move without moving any mass.
+
     Notes
     -----
     M d(qd) = J' impulse (Featherstone 2008, Eq 11.57 and 11.58). With closed loops, the equation is
@@ -135,6 +142,13 @@ def impact(
     ------
     Infeasible
         If "simultaneous" impacts have no solution.
+    InputError
+        If `treatment` is unknown, if there are no contacts, if an array has the wrong shape or is
+        not finite, or if `law` does not support several simultaneous contacts.
+    ArgumentError
+        If `law` is not an impact law, or if `contacts` is not a list of contacts.
+    NotFiniteError
+        If the iterations over several impacts do not converge.
 
     Notes
     -----
@@ -401,6 +415,18 @@ def impact_derivatives(
         Derivatives; changes of q are displacements, as in `integrate`. With closed loops, the
         derivatives are with respect to the positions and rates of the independent coordinates, each
         with shape (..., nv, n).
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, or if `law` does not support several
+        simultaneous contacts.
+    ArgumentError
+        If `law` is not an impact law, or if `contact` is not a contact or a list of contacts.
+    NotFiniteError
+        If the iterations over several impacts do not converge.
+    ModelError
+        If the mass matrix is singular.
 
     Notes
     -----

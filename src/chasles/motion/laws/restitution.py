@@ -59,6 +59,12 @@ class ImpactLaw(Protocol):
         impulse : ndarray, shape (..., 3)
             Impulse lambda (N s).
 
+        Raises
+        ------
+        InputError
+            If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
+            is not positive although the bodies approach.
+
         Examples
         --------
         >>> import numpy as np
@@ -83,6 +89,12 @@ class ImpactLaw(Protocol):
             Derivatives with respect to the entries of W.
         by_zeta : ndarray, shape (..., 3, 3)
             Derivatives with respect to zeta.
+
+        Raises
+        ------
+        InputError
+            If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
+            is not positive although the bodies approach.
 
         Examples
         --------
@@ -233,6 +245,12 @@ class Newton(_Slipping):
         tuple of ndarray
             The two derivatives.
 
+        Raises
+        ------
+        InputError
+            If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
+            is not positive although the bodies approach.
+
         Examples
         --------
         >>> import numpy as np
@@ -358,6 +376,15 @@ class Moreau:
         ndarray, shape (..., 3k)
             Impulses (N s).
 
+        Raises
+        ------
+        InputError
+            If W or `zeta` does not have the shape above, or is not finite.
+        Infeasible
+            If no impulses prevent penetration.
+        NoUniqueMotion, ConvergenceError
+            If no impulses are found.
+
         Examples
         --------
         >>> import numpy as np
@@ -386,6 +413,15 @@ class Moreau:
         -------
         tuple of ndarray
             The two derivatives.
+
+        Raises
+        ------
+        InputError
+            If W or `zeta` does not have the shape above, or is not finite.
+        Infeasible
+            If no impulses prevent penetration.
+        NoUniqueMotion, ConvergenceError
+            If no impulses are found.
 
         Examples
         --------
@@ -455,7 +491,8 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     Raises
     ------
     InputError
-        If the normal is zero or not finite.
+        If an array does not have three entries along its last axis, or if `normal` is zero or not
+        finite.
 
     Examples
     --------
@@ -500,7 +537,7 @@ def collide(
     Raises
     ------
     InputError
-        If a shape is wrong.
+        If an array does not have the shape above.
 
     Notes
     -----
