@@ -85,7 +85,7 @@ class Computing(Identity):
         ArgumentError
             If an argument has the wrong type.
         InputError
-            If an array has the wrong shape.
+            If an array has the wrong shape, or if a quaternion is zero.
 
         Examples
         --------

@@ -262,6 +262,12 @@ class Robot(Sensing):
             `.ok`, `.failures` and `.results` with the worst error, tolerance and seed of each
             check.
 
+        Raises
+        ------
+        InputError
+            If `seed` is not a non-negative integer, if `states` is not a positive integer, or if no
+            configuration is found in which the loops are closed.
+
         Examples
         --------
         >>> import chasles

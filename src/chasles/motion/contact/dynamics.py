@@ -109,6 +109,11 @@ class Problem:
         motion : Motion
             Accelerations, forces and separation accelerations.
 
+        Raises
+        ------
+        ModelError
+            If the inertia H is singular.
+
         Examples
         --------
         >>> import numpy as np
