@@ -31,7 +31,9 @@ def simulate(
     ----------
     robot : Robot
         The robot.
-    q, qd, **options
+    q, qd : array_like
+        As in `Robot.simulate`.
+    **options
         As in `Robot.simulate`.
     compiled, device, threads : optional
         As in `Robot.simulate`; `compiled` is False by default. The integrator "time-stepping" needs

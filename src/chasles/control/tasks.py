@@ -37,7 +37,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
     Returns
     -------
     chi : ndarray, shape (..., 3) or (..., 6)
-        x, y, z (m). For a pose, roll, pitch, yaw (rad) come first.
+        Coordinates x, y, z (m). For a pose, roll, pitch and yaw (rad) come first.
 
     Raises
     ------

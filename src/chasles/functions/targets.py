@@ -199,6 +199,11 @@ class Target:
         set of int
             Indices of bodies.
 
+        Raises
+        ------
+        ModelError
+            If there is no frame with this name.
+
         Examples
         --------
         >>> import chasles

@@ -1059,6 +1059,11 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
     W : Velocity
         Sum of the velocities.
 
+    Raises
+    ------
+    ArgumentError
+        If an argument is not a velocity.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm

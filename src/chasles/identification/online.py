@@ -231,6 +231,14 @@ class OnlineEstimator:
             If `directory` is a file.
         FileError
             If a file cannot be written.
+
+        Examples
+        --------
+        >>> import chasles, tempfile
+        >>> estimator = chasles.online_estimator(chasles.robots.planar(1), include=["inertia"])
+        >>> files = estimator.export(tempfile.mkdtemp())
+        >>> sorted(file.name for file in files)
+        ['CMakeLists.txt', 'planar.c', 'planar.h', 'planar_test.c']
         """
         robot, rng = self.equations.model.robot, np.random.default_rng(0)
         state, arrays = self.initial, []

@@ -295,10 +295,6 @@ class Trajectory:
         overwrite : bool, optional
             Replace an existing file.
 
-        Returns
-        -------
-        None
-
         Raises
         ------
         InputError

@@ -234,8 +234,10 @@ def rollout_pullback(
 
     Parameters
     ----------
-    robot, q, qd, tau, **options
-        Arguments of `rollout`. All arrays must be NumPy arrays.
+    robot, q, qd, tau : Robot and array_like
+        As in `rollout`. All arrays must be NumPy arrays.
+    **options
+        Options of `rollout`.
     covectors : tuple of array_like, shape (..., n, nv)
         Derivatives of the function with respect to the recorded q and qd; None stands for zero.
         Changes of q are displacements, as in `integrate`.
@@ -274,7 +276,13 @@ def rollout_pullback(
 
     Examples
     --------
-    >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=dt, steps=9) # doctest: +SKIP
+    >>> import chasles, numpy as np
+    >>> robot = chasles.robots.planar(2)
+    >>> dq = np.zeros((4, 2))
+    >>> dq[-1] = 1.0, 0.0  # the first joint position at the end
+    >>> found = robot.rollout_pullback([0.0, 0.5], [0.0, 0.0], covectors=(dq, None), dt=0.01, steps=3)
+    >>> found.q.round(3)
+    array([0.998, 0.001])
     """
     check_keywords("rollout_pullback", options, Steps.__annotations__)
     made, course = _course(robot, q, qd, tau, **options)

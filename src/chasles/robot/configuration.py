@@ -365,41 +365,41 @@ class Configuring(Computing):
 
         Parameters
         ----------
-        targets
+        targets : mapping from str to target, or target
             Mapping from frames to targets. A target is a pose (..., 4, 4) in the world, an object
             from `chasles.targets` (`Pose`, `Position`, `Orientation`, `Axis`, `LookAt`,
             `Relative`), or a list of such objects. The key "center of mass" requires a
             `CenterOfMass`. Leading axes are batch axes and broadcast. A target passed instead of
             a mapping applies to `robot.tool`.
-        avoid
+        avoid : mapping from str to shape, or Avoid, optional
             Mapping from obstacle names to shapes, or `chasles.distances.Avoid`. Solutions avoid
             self-collisions and collisions with the obstacles.
-        guess
-            Configuration (..., nq) at which the first search starts, clipped to the limits. The
+        guess : array_like, shape (..., nq), optional
+            Configuration at which the first search starts, clipped to the limits. The
             guess also defines the positions of the joints in `fixed`.
-        near
-            Configuration (..., nq), which may be outside the limits. Of all solutions found, the
+        near : array_like, shape (..., nq), optional
+            Configuration, which may be outside the limits. Of all solutions found, the
             nearest to this configuration is returned.
-        fixed
+        fixed : str or sequence of str, optional
             Names of joints that keep their position in the guess. Without a guess, they keep their
             position in `near` or, without either, in the neutral configuration.
-        solutions
+        solutions : {"first", "all"}, optional
             "first" for one solution per problem, "all" for all distinct solutions.
-        count
+        count : int, optional
             Maximum number of solutions per problem with `solutions="all"`.
-        comfort
-            Preferred configuration (..., nq), or "limits" for the midpoints of the joint limits.
+        comfort : array_like, shape (..., nq), or "limits", optional
+            Preferred configuration, or "limits" for the midpoints of the joint limits.
             For a redundant robot, the solution is as close to this configuration as the targets
             allow.
-        comfort_weight
-            Weights (nv,) of the squared distances from `comfort`.
-        wraps
+        comfort_weight : array_like, shape (nv,), optional
+            Weights of the squared distances from `comfort`.
+        wraps : bool, optional
             With `solutions="all"`, include solutions that differ by full turns of joints.
-        seed
+        seed : int, optional
             Seed for the initial configurations. Default: 0.
-        tries
+        tries : int, optional
             Maximum number of initial configurations per problem.
-        threads
+        threads : int, optional
             Number of threads. Default: all for large batches.
 
         Returns

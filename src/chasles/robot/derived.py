@@ -44,7 +44,7 @@ class Deriving(Moving):
         ----------
         function : str
             Name of a method of the robot.
-        backend, method, dissipation, dtype
+        backend, method, dissipation : optional
             As in `chasles.compile`.
         wrenches : tuple of WrenchKey
             External wrenches that become inputs of the function.
@@ -52,6 +52,8 @@ class Deriving(Moving):
             Derivative to compile instead of the function.
         parameters : tuple of str
             Model parameters that become inputs of the function.
+        dtype : {"float64", "float32"}, optional
+            Data type of all arrays.
         **options
             Options of the method, for example frame="tool".
 
@@ -99,21 +101,21 @@ class Deriving(Moving):
 
         Parameters
         ----------
-        function
+        function : str or callable
             Name of a robot function, or a Python function of arrays that may call robot functions
             and functions of the array library. The arguments of a Python function must be named q,
             qd, qdd or tau, or be listed in `shapes`.
-        batch
+        batch : int or tuple of int, optional
             Number of states, or the leading shape of all arrays.
-        library
+        library : {"cupy", "torch"}, optional
             Array library whose arrays, memory and stream are used.
-        dtype
-            "float64" or "float32".
-        device
+        dtype : {"float64", "float32"}, optional
+            Data type of all arrays.
+        device : int, optional
             Index of the GPU. Default: the current device of the library.
-        shapes
+        shapes : mapping from str to tuple of int, optional
             Shapes of additional arguments of a Python function, for one state.
-        options
+        **options
             Options of the named function, for example frame="tool".
 
         Returns
@@ -132,6 +134,16 @@ class Deriving(Moving):
         ArgumentError
             If `function` is neither a name nor a Python function, if the shape of an argument is
             unknown, or if an option does not apply.
+
+        Examples
+        --------
+        A graph needs a GPU.
+
+        >>> import chasles
+        >>> robot = chasles.robots.puma560()
+        >>> graph = robot.graph("forward_dynamics", 1000)  # doctest: +SKIP
+        >>> graph.inputs["tau"][...] = 1.0  # doctest: +SKIP
+        >>> qdd = graph()  # doctest: +SKIP
         """
         lead = batch if isinstance(batch, tuple) else (batch,)
         lead = tuple(checked_count("graph: batch", size) for size in lead)
@@ -187,7 +199,7 @@ class Deriving(Moving):
             Arguments with respect to which derivatives are computed. Default: all.
         order : {1, 2}, optional
             Order of the derivatives.
-        f_ext, dissipation, method, out, threads
+        f_ext, dissipation, method, out, threads : optional
             As in the function.
         **options
             Options of the function, for example frame="tool".
@@ -265,7 +277,7 @@ class Deriving(Moving):
             Array with the shape of the result.
         wrt : str or sequence of str, optional
             Arguments with respect to which derivatives are computed. Default: all.
-        f_ext, dissipation, method, out, threads
+        f_ext, dissipation, method, out, threads : optional
             As in the function.
         **options
             Options of the function.
@@ -331,7 +343,7 @@ class Deriving(Moving):
             Default: all joints.
         coordinates : {"independent", "tree"}, optional
             Coordinates of a robot with loops; see Notes.
-        f_ext, dissipation, out, threads
+        f_ext, dissipation, out, threads : optional
             As in `forward_dynamics`.
 
         Returns

@@ -382,9 +382,9 @@ class Editing(Parametric):
         --------
         >>> import chasles
         >>> from chasles.model import LoopData
-        >>> robot = chasles.load("humanoid.urdf", floating=True)  # doctest: +SKIP
-        >>> weld = LoopData("left", "fixed", None, "left_foot")
-        >>> standing = robot.with_loops(weld)  # doctest: +SKIP
+        >>> weld = LoopData("weld", "fixed", None, "link2")
+        >>> chasles.robots.planar(2).with_loops(weld).loops
+        ('weld',)
         """
         for loop in loops:
             if not isinstance(loop, LoopData):

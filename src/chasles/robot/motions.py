@@ -38,9 +38,9 @@ class Moving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, qddd, ..., in this order or by keyword. The number of
-            derivatives is the order of the result.
+        *rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, qddd, ..., in this order. The number of derivatives, including
+            those in `named_rates`, is the order of the result.
         frame : str
             Name of a link or frame, which may also be the last positional argument, after the
             rates.
@@ -51,8 +51,10 @@ class Moving(Configuring):
         method : str, optional
             "joint-motion" (Mitra's method, docs/mitra.md; computed in the base frame),
             "link-frames" (computed in link frames) or "fastest".
-        out, threads
+        out, threads : optional
             As in `frame_velocity`.
+        **named_rates : array_like, shape (..., nv)
+            Time derivatives of the remaining orders, by keyword.
 
         Returns
         -------
@@ -104,19 +106,21 @@ class Moving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            The n time derivatives qd, qdd, ..., in this order or by keyword.
+        *rates : array_like, shape (..., nv)
+            The n time derivatives qd, qdd, ..., in this order.
         frame : str
             Name of a link or frame.
-        axes, at
+        axes, at : optional
             As in `jacobian`.
         order : int, optional
             Expected number of rates. A different number raises an error.
         method : str, optional
             "spatial" (Featherstone 2008, example 2.5; first order only), "joint-motion" (Mitra's
             method, docs/mitra.md) or "fastest".
-        out, threads
+        out, threads : optional
             As in `jacobian`.
+        **named_rates : array_like, shape (..., nv)
+            Time derivatives of the remaining orders, by keyword.
 
         Returns
         -------

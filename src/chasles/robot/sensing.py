@@ -76,24 +76,26 @@ class Sensing(Editing):
 
         Parameters
         ----------
-        q, qd, qdd
-            Positions (..., nq), velocities and accelerations (..., nv).
-        forces
-            External forces on the robot: {frame: Wrench}, as in `inverse_dynamics(f_ext=)`, or a
-            list of `ContactForce`. Touch sensors measure only contact forces.
-        sensors
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        qd, qdd : array_like, shape (..., nv)
+            Joint velocities (rad/s or m/s) and accelerations (rad/s2 or m/s2).
+        forces : mapping from str to Wrench, or sequence of ContactForce, optional
+            External forces on the robot: wrenches by frame, as in `inverse_dynamics(f_ext=)`, or a
+            list of contact forces. Touch sensors measure only contact forces.
+        sensors : str or sequence of str, optional
             Names of the sensors to evaluate, in order. Default: all.
-        ctrl, act
+        ctrl, act : array_like, shape (..., nu) and (..., na), optional
             Controls and activations of the actuators, as in `actuate`, for actuator sensors.
             Default: zero.
-        multipliers
+        multipliers : array_like, shape (..., rows), optional
             Multipliers from `constrained_dynamics`, for a robot with loops. If given, force and
             torque sensors include loop-joint forces.
-        t
-            Time (...) in s, returned by clock sensors.
-        noise
+        t : array_like, shape (...), optional
+            Time (s), returned by clock sensors.
+        noise : Generator or int, optional
             Seed or generator for sensor noise and errors. Default: no errors.
-        threads
+        threads : int, optional
             Number of threads. Default: all for large batches.
 
         Returns

@@ -20,11 +20,11 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
 
     Parameters
     ----------
-    path
+    path : str or path
         Motion file, such as a .csv file with a header or a table of q, qd and qdd (docs/motion.md).
-    robot
+    robot : Robot
         The robot that moves. The file must contain its joints.
-    step
+    step : float, optional
         Time step (s), for files without times.
 
     Returns

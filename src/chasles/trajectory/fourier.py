@@ -51,15 +51,15 @@ def fourier(
 
     Parameters
     ----------
-    center
-        The constant term (n,).
-    sines, cosines
-        Coefficients (harmonics, n) for k = 1, 2, ..., where w = 2 pi / duration.
-    duration
-        The period, in s.
-    robot
+    center : array_like, shape (n,)
+        Constant term (rad or m).
+    sines, cosines : array_like, shape (harmonics, n)
+        Coefficients (rad or m) for k = 1, 2, ..., where w = 2 pi / duration.
+    duration : float
+        Period (s).
+    robot : Robot, optional
         The robot that moves, with one coordinate per joint and no loops.
-    periodic
+    periodic : bool, optional
         If True, the motion repeats after its end.
 
     Returns

@@ -139,7 +139,9 @@ class Move:
 
         Examples
         --------
-        >>> move.plot()  # doctest: +SKIP
+        >>> from chasles.trajectory import minimum_jerk
+        >>> len(minimum_jerk([0.0], [1.0], 2.0).plot())
+        4
         """
         return entry_point("plot_move")(self, axes)
 
@@ -163,10 +165,6 @@ class Move:
             Largest time step (s).
         overwrite : bool, optional
             Replace an existing file.
-
-        Returns
-        -------
-        None
 
         Raises
         ------

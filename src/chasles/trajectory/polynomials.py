@@ -24,13 +24,13 @@ def cubic(
 
     Parameters
     ----------
-    q0, q1
-        Positions (n,) at the start and at the end.
-    duration
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    duration : float
         Duration (s).
-    qd0, qd1
-        Velocities (nv,) at the start and at the end; zero by default.
-    robot
+    qd0, qd1 : array_like, shape (nv,), optional
+        Velocities at the start and at the end (rad/s or m/s). Default: zero.
+    robot : Robot, optional
         The robot that moves. Joints with quaternions follow the shortest rotation, and closed loops
         stay closed. Without a robot, positions are plain vectors.
 

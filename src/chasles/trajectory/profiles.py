@@ -55,18 +55,18 @@ def trapezoid(
 
     Parameters
     ----------
-    q0, q1
-        Positions (n,) at the start and at the end.
-    velocity, acceleration
-        Maximum absolute values, given as one number or an array (nv,).
-    qd0, qd1
-        Velocities (nv,) at the ends, within the limits; zero by default.
-    duration
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    velocity, acceleration : float or array_like, shape (nv,)
+        Maximum absolute values, in rad/s and rad/s2 (or m/s and m/s2).
+    qd0, qd1 : array_like, shape (nv,), optional
+        Velocities at the ends, within the limits. Default: zero.
+    duration : float, optional
         Duration (s), at least the shortest possible duration, which is the default.
-    synchronize
+    synchronize : bool, optional
         Let all coordinates arrive at the same time (the default). Otherwise, each coordinate
         arrives as early as possible.
-    robot
+    robot : Robot, optional
         The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
 
     Returns

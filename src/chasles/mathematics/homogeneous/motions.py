@@ -616,8 +616,8 @@ class _Dual(Framed, Additive):
         Returns
         -------
         product : float
-            c . w + f . v, which is the power (W) for a velocity, and the joint torque (N m) or
-            joint force (N) for a screw.
+            Product c . w + f . v, which is the power (W) for a velocity, and the joint torque (N m)
+            or joint force (N) for a screw.
 
         Raises
         ------

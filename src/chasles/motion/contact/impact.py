@@ -70,7 +70,7 @@ def velocity_step(
         Angular impulse (N m s), then linear impulse (N s).
     frame : str
         Name of the frame.
-    axes, at
+    axes, at : optional
         Axes and reference point of the impulse, as in `Robot.jacobian`.
 
     Returns

@@ -62,8 +62,9 @@ class ImpactLaw(Protocol):
         Raises
         ------
         InputError
-            If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
-            is not positive although the bodies approach.
+            If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
+            not positive although the bodies approach, or, for `Sticking`, if the point cannot both
+            stop slipping and rebound.
 
         Examples
         --------
@@ -93,8 +94,9 @@ class ImpactLaw(Protocol):
         Raises
         ------
         InputError
-            If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
-            is not positive although the bodies approach.
+            If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
+            not positive although the bodies approach, or, for `Sticking`, if the point cannot both
+            stop slipping and rebound.
 
         Examples
         --------
