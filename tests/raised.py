@@ -36,9 +36,12 @@ class Source(NamedTuple):
 
 
 def errors_of(
-    function: Callable[..., Any], public: Collection[Any]
+    function: Callable[..., Any], public: Collection[Any], silent: Collection[str] = ()
 ) -> dict[type[BaseException], list[str]]:
-    """Return the errors that a function can raise, and for each the functions that raise it."""
+    """Return the errors that a function can raise, and for each the functions that raise it.
+
+    public: functions that are not followed. silent: names of other functions that are not followed.
+    """
     found: dict[type[BaseException], list[str]] = {}
     seen: set[tuple[FunctionType, bool]] = set()
 
@@ -51,7 +54,9 @@ def errors_of(
             found.setdefault(kind, []).append(f"{body.__module__}.{body.__qualname__}")
         for helper in source.calls:
             outside = helper.__module__ != body.__module__
-            if helper not in public and not (outside and elsewhere):
+            place = f"{helper.__module__}.{helper.__qualname__}"
+            ends = helper in public or place in silent or (outside and elsewhere)
+            if not ends:
                 follow(helper, elsewhere or outside)
 
     follow(plain(function), False)
@@ -72,7 +77,8 @@ def read(function: FunctionType) -> Source:
         return Source((), ())
     known = names_in(tree, function)
     nodes = list(ast.walk(tree))
-    errors = [error for node in nodes if isinstance(node, ast.Raise) for error in kinds(node, known)]
+    raises = [node for node in nodes if isinstance(node, ast.Raise)]
+    errors = [error for node in raises for error in kinds(node, known)]
     called = [value(node.func, known) for node in nodes if isinstance(node, ast.Call)]
     called += [value(node, known) for node in nodes if isinstance(node, ast.Attribute)]
     calls = [helper for each in called for helper in bodies(each)]
