@@ -14,7 +14,7 @@ import textwrap
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, cached_property
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple, get_type_hints
 
 PACKAGE = "chasles"
@@ -36,11 +36,15 @@ class Source(NamedTuple):
 
 
 def errors_of(
-    function: Callable[..., Any], public: Collection[Any], silent: Collection[str] = ()
+    function: Callable[..., Any],
+    public: Collection[Any],
+    silent: Collection[str] = (),
+    compiled: Mapping[str, tuple[type[BaseException], ...]] = MappingProxyType({}),
 ) -> dict[type[BaseException], list[str]]:
     """Return the errors that a function can raise, and for each the functions that raise it.
 
     public: functions that are not followed. silent: names of other functions that are not followed.
+    compiled: errors that the source does not show, by the name of the function that raises them.
     """
     found: dict[type[BaseException], list[str]] = {}
     seen: set[tuple[FunctionType, bool]] = set()
@@ -49,18 +53,22 @@ def errors_of(
         if (body, elsewhere) in seen:
             return
         seen.add((body, elsewhere))
-        source = read(body)
-        for kind in source.errors:
-            found.setdefault(kind, []).append(f"{body.__module__}.{body.__qualname__}")
+        source, place = read(body), name_of(body)
+        for kind in (*source.errors, *compiled.get(place, ())):
+            found.setdefault(kind, []).append(place)
         for helper in source.calls:
             outside = helper.__module__ != body.__module__
-            place = f"{helper.__module__}.{helper.__qualname__}"
-            ends = helper in public or place in silent or (outside and elsewhere)
-            if not ends:
+            ends = helper in public or name_of(helper) in silent
+            if not ends and not (outside and elsewhere):
                 follow(helper, elsewhere or outside)
 
     follow(plain(function), False)
     return found
+
+
+def name_of(function: FunctionType) -> str:
+    """Return the name of a function with its module and class."""
+    return f"{function.__module__}.{function.__qualname__}"
 
 
 def plain(function: Any) -> Any:
