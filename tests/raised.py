@@ -2,8 +2,9 @@
 
 A function raises the errors in its own body and in the bodies of its helpers. Its helpers are the
 functions and methods that it calls, directly or through other helpers, as long as the calls cross
-from one module to another at most once. The methods of a robot count as one module. Public
-functions are not followed, because their docstrings list their errors.
+from one module to another at most once. Calls of functions in `CHECKS` do not count. The methods of
+a robot count as one module. Public functions are not followed, because their docstrings list their
+errors.
 """
 
 import ast
@@ -18,6 +19,9 @@ from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple, get_type_hints
 
 PACKAGE = "chasles"
+CHECKS = ("chasles.model.given", "chasles.backends.arrays")
+"""Modules that check the arguments of public functions."""
+
 MAKERS = ("__new__", "__init__", "__post_init__")
 """Methods that run when an object is created."""
 
@@ -57,7 +61,7 @@ def errors_of(
         for kind in (*source.errors, *compiled.get(place, ())):
             found.setdefault(kind, []).append(place)
         for helper in source.calls:
-            outside = helper.__module__ != body.__module__
+            outside = helper.__module__ not in (body.__module__, *CHECKS)
             ends = helper in public or name_of(helper) in silent
             if not ends and not (outside and elsewhere):
                 follow(helper, elsewhere or outside)

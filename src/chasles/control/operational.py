@@ -66,6 +66,8 @@ def operational_dynamics(
         If the robot does not have the frame, or if a joint has a prescribed motion.
     OpenLoop
         If the robot has loops, and `q` does not close them.
+    ArgumentError
+        If an argument has the wrong type.
 
     Notes
     -----
@@ -167,6 +169,8 @@ def operational_torques(
         or is singular.
     ModelError
         If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
 
     Notes
     -----

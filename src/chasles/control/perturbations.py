@@ -54,6 +54,8 @@ def task_perturbations(
         or spherical joints.
     ModelError
         If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
 
     Notes
     -----
@@ -120,6 +122,8 @@ def joint_perturbations(
         not square or is singular, or if the robot has free or spherical joints.
     ModelError
         If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
 
     Notes
     -----
@@ -175,6 +179,8 @@ def operational_sensitivities(
         `Robot.linearize` for these robots.
     ModelError
         If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
 
     Notes
     -----

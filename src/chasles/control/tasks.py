@@ -45,6 +45,8 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
         If `task` is unknown or a twist, or if `q` has the wrong shape.
     ModelError
         If the robot does not have the frame.
+    ArgumentError
+        If an argument has the wrong type.
 
     Examples
     --------
@@ -91,6 +93,8 @@ def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -
         If `task` is unknown, or if `q` has the wrong shape.
     ModelError
         If the robot does not have the frame, or if a joint has a prescribed motion.
+    ArgumentError
+        If an argument has the wrong type.
 
     Examples
     --------
@@ -131,6 +135,8 @@ def task_jacobian_rate(
         If `task` is unknown, or if an array has the wrong shape.
     ModelError
         If the robot does not have the frame, or if a joint has a prescribed motion.
+    ArgumentError
+        If an argument has the wrong type.
 
     Examples
     --------

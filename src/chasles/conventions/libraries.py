@@ -114,6 +114,8 @@ class Convention:
         ------
         InputError
             If `q` does not have robot.nq entries along its last axis, or if a quaternion is zero.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -146,6 +148,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -182,6 +186,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -213,6 +219,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -244,6 +252,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -276,6 +286,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -309,6 +321,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -339,6 +353,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -373,6 +389,8 @@ class Convention:
         InputError
             If the last axis of an array does not have the size above, or if J does not have six
             rows.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -405,6 +423,8 @@ class Convention:
         InputError
             If the last axis of an array does not have the size above, or if J does not have six
             rows.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -436,6 +456,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -469,6 +491,8 @@ class Convention:
         ------
         InputError
             If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------

@@ -28,6 +28,8 @@ def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
     ------
     InputError
         If `q` does not have nq entries along its last axis.
+    ArgumentError
+        If `q` is not an array of real numbers.
 
     Examples
     --------
@@ -57,6 +59,8 @@ def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
     ------
     InputError
         If `qd` does not have nv entries along its last axis.
+    ArgumentError
+        If `qd` is not an array of real numbers.
 
     Examples
     --------
@@ -129,6 +133,8 @@ def velocity_from_names(
         If an array does not have one entry per degree of freedom along its last axis.
     ModelError
         If the robot does not have a joint in `values`.
+    ArgumentError
+        If `default` or a value is not an array of real numbers.
 
     Examples
     --------
@@ -165,6 +171,8 @@ def to_joint_state(
     ------
     InputError
         If the last axis of an array does not have the size above.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Notes
     -----
@@ -216,6 +224,8 @@ def from_joint_state(
         If a field of the message does not have one entry per name.
     ModelError
         If the robot does not have a joint that the message names.
+    ArgumentError
+        If a field of the message is not an array of real numbers.
 
     Notes
     -----

@@ -107,6 +107,8 @@ def scalar_last(quaternion: Array) -> np.ndarray:
     ------
     InputError
         If `quaternion` does not have shape (..., 4).
+    ArgumentError
+        If `quaternion` is not an array of real numbers.
 
     Examples
     --------
@@ -134,6 +136,8 @@ def scalar_first(quaternion: Array) -> np.ndarray:
     ------
     InputError
         If `quaternion` does not have shape (..., 4).
+    ArgumentError
+        If `quaternion` is not an array of real numbers.
 
     Examples
     --------
@@ -163,6 +167,8 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
     ------
     InputError
         If the last axis of T does not have four entries.
+    ArgumentError
+        If T is not an array of real numbers.
 
     Examples
     --------
@@ -205,6 +211,8 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
     ------
     InputError
         If an array does not have the shape above, or if a quaternion is zero.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Examples
     --------

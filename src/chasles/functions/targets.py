@@ -132,6 +132,8 @@ class Target:
         InputError
             If an array has the wrong shape or is not finite, if a direction or a quaternion is
             zero, or if a matrix is not a rotation matrix or a pose matrix.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Examples
         --------

@@ -280,7 +280,8 @@ def rollout_pullback(
     >>> robot = chasles.robots.planar(2)
     >>> dq = np.zeros((4, 2))
     >>> dq[-1] = 1.0, 0.0  # the first joint position at the end
-    >>> found = robot.rollout_pullback([0.0, 0.5], [0.0, 0.0], covectors=(dq, None), dt=0.01, steps=3)
+    >>> q, qd = [0.0, 0.5], [0.0, 0.0]
+    >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=0.01, steps=3)
     >>> found.q.round(3)
     array([0.998, 0.001])
     """

@@ -74,6 +74,8 @@ class Plots:
         InputError
             If an array does not have shape (n, nq) or (n, nv) with at least two samples, if it is
             not finite, or if the numbers of samples differ.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Examples
         --------
@@ -118,6 +120,8 @@ class Plots:
         InputError
             If an array does not have shape (n, nq) or (n, nv) with at least two samples, if it is
             not finite, or if the numbers of samples differ.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Examples
         --------
@@ -180,6 +184,8 @@ class Plots:
             combined with `joints`.
         ModelError
             If the robot has loops, or does not have the frame or a joint.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Notes
         -----
@@ -256,6 +262,8 @@ class Plots:
             the robot has no degrees of freedom.
         ModelError
             If the robot does not have the frame, or if it has loops and `of` is "jacobian".
+        ArgumentError
+            If an array does not contain real numbers.
 
         Notes
         -----
@@ -331,6 +339,8 @@ class Plots:
             finite, or if `axes` is not three-dimensional for a three-dimensional plot.
         ModelError
             If the robot does not have the frame, or if it has loops and `q` is not given.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Examples
         --------

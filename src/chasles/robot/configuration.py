@@ -87,6 +87,8 @@ class Configuring(Computing):
         ------
         InputError
             If `q` does not have nq entries along its last axis.
+        ArgumentError
+            If `q` is not an array of real numbers.
 
         Examples
         --------
@@ -117,6 +119,8 @@ class Configuring(Computing):
         ------
         InputError
             If `q` does not have nq entries along its last axis, or if `tolerance` is negative.
+        ArgumentError
+            If `q` is not an array of real numbers.
 
         Examples
         --------

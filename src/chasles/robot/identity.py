@@ -245,6 +245,8 @@ class Identity(Named):
         ------
         ModelError
             If the robot does not have the parameter.
+        ArgumentError
+            If `name` is not a string.
 
         Examples
         --------

@@ -84,6 +84,8 @@ def velocity_step(
         If an array has the wrong shape, or if `axes` or `at` is unknown.
     ModelError
         If the robot does not have the frame, or can move without moving any mass.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Notes
     -----

@@ -65,6 +65,8 @@ class ImpactLaw(Protocol):
             If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
             not positive although the bodies approach, or, for `Sticking`, if the point cannot both
             stop slipping and rebound.
+        ArgumentError
+            If `zeta` is not an array of real numbers.
 
         Examples
         --------
@@ -97,6 +99,8 @@ class ImpactLaw(Protocol):
             If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
             not positive although the bodies approach, or, for `Sticking`, if the point cannot both
             stop slipping and rebound.
+        ArgumentError
+            If `zeta` is not an array of real numbers.
 
         Examples
         --------
@@ -252,6 +256,8 @@ class Newton(_Slipping):
         InputError
             If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
             is not positive although the bodies approach.
+        ArgumentError
+            If `zeta` is not an array of real numbers.
 
         Examples
         --------
@@ -495,6 +501,8 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     InputError
         If an array does not have three entries along its last axis, or if `normal` is zero or not
         finite.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Examples
     --------
@@ -540,6 +548,8 @@ def collide(
     ------
     InputError
         If an array does not have the shape above.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Notes
     -----
