@@ -259,6 +259,8 @@ class Configuring(Computing):
             If `q` does not have shape (nq,), or if the robot is evaluated at several times.
         OpenLoop
             If the loops are not closed in configuration q.
+        ArgumentError
+            If `q` is not numeric.
 
         Examples
         --------
@@ -333,6 +335,8 @@ class Configuring(Computing):
             If yd does not determine qd.
         InputError
             If an array has the wrong shape.
+        ArgumentError
+            If an argument is not numeric.
 
         Examples
         --------

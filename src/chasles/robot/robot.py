@@ -149,6 +149,10 @@ class Robot(Sensing):
         ------
         ModelError
             If the robot has no collision shapes, or if mesh files are missing.
+        InputError
+            If `q` does not have nq entries along its last axis, or if an option is not valid.
+        ArgumentError
+            If an argument has the wrong type.
 
         Notes
         -----

@@ -89,12 +89,12 @@ def fourier(
     array([0.])
     """
     part = "fourier"
-    middle = finite("center", center, None if robot is None else robot.nq, part)
     if robot is not None:
         check_robot(part, robot)
         if robot.nq != robot.nv or len(robot.independent) < robot.nv:
             problem = "a Fourier series needs joints with one coordinate each, and no loops"
             raise InputError("E-PATH-058", problem, "use trajectory.spline", part=part)
+    middle = finite("center", center, None if robot is None else robot.nq, part)
     rows = []
     for what, given in (("sines", sines), ("cosines", cosines)):
         found = all_finite(what, some_numbers(what, given, part).astype(float), part)
