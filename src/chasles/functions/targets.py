@@ -155,8 +155,8 @@ class Target:
 
         Returns
         -------
-        ndarray
-            One value per error, angles first.
+        ndarray, shape (..., errors)
+            One value per error, angles first. Tolerances are in rad and m.
 
         Raises
         ------

@@ -285,7 +285,7 @@ class Deriving(Moving):
         Returns
         -------
         ndarray or tuple of ndarray
-            Vector-Jacobian product for each argument in `wrt`.
+            Vector-Jacobian product for each argument in `wrt`, with the shape of the argument.
 
         Raises
         ------
@@ -416,7 +416,7 @@ class Deriving(Moving):
 
         Returns
         -------
-        rows, columns : ndarray of int
+        rows, columns : ndarray of int, shape (entries,)
             For "mass_matrix", indices of the lower triangle, row by row. For "ltl_factor" and L in
             "ltdl_factors", indices of joint pairs on the same branch of the tree. All other entries
             are zero or follow from symmetry.

@@ -239,7 +239,7 @@ class Identity(Named):
         Returns
         -------
         ndarray
-            The value.
+            Value in the unit above, with shape () for a number.
 
         Raises
         ------

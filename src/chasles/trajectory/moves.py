@@ -67,8 +67,8 @@ class Move:
 
         Returns
         -------
-        tuple of ndarray
-            Positions and their derivatives up to `order`.
+        tuple of ndarray, shape (..., n) and (..., nv)
+            Positions (rad or m) and their derivatives up to `order`.
 
         Examples
         --------

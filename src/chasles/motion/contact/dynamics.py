@@ -379,16 +379,16 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    M : array_like
+    M : array_like, shape (...)
         Inverse inertia along the normal (1/kg), positive.
-    d : array_like
+    d : array_like, shape (...)
         Acceleration of the gap without a force (m/s2).
 
     Returns
     -------
-    force : ndarray
+    force : ndarray, shape (...)
         Contact force (N).
-    separation : ndarray
+    separation : ndarray, shape (...)
         Acceleration of the gap (m/s2).
 
     Raises

@@ -241,15 +241,17 @@ class Newton(_Slipping):
 
         Parameters
         ----------
-        W : array_like, shape (..., 3k, 3k)
-            Inverse inertia at the contact points (1/kg).
-        zeta : array_like, shape (..., 3k)
-            Velocities of the contact points before the impact (m/s).
+        W : array_like, shape (..., 3, 3)
+            Inverse inertia of the point (1/kg), in (tangent, tangent, normal) axes.
+        zeta : array_like, shape (..., 3)
+            Velocity of the point before the impact (m/s).
 
         Returns
         -------
-        tuple of ndarray
-            The two derivatives.
+        by_W : ndarray, shape (..., 3, 3, 3)
+            Derivatives of the impulse (N s) with respect to the entries of W.
+        by_zeta : ndarray, shape (..., 3, 3)
+            Derivatives of the impulse with respect to zeta.
 
         Raises
         ------
@@ -419,8 +421,10 @@ class Moreau:
 
         Returns
         -------
-        tuple of ndarray
-            The two derivatives.
+        by_W : ndarray, shape (..., 3k, 3k, 3k)
+            Derivatives of the impulses (N s) with respect to the entries of W.
+        by_zeta : ndarray, shape (..., 3k, 3k)
+            Derivatives of the impulses with respect to zeta.
 
         Raises
         ------
