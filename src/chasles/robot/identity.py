@@ -239,7 +239,8 @@ class Identity(Named):
         Returns
         -------
         ndarray
-            Value in the unit above, with shape () for a number.
+            Value in the unit above, with shape () for a mass, (3,) for a center or gravity, (3, 3)
+            for an inertia, and (4, 4) for a placement.
 
         Raises
         ------
