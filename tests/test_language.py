@@ -306,6 +306,23 @@ def test_errors_are_listed() -> None:
         assert not left_out, f"{name}: errors that the section Raises does not name: {left_out}"
 
 
+@pytest.mark.parametrize(
+    ("name", "error", "place"),
+    [
+        ("Robot.joint", "ModelError", "robot.robot.Robot.joint"),
+        ("Robot.subtree", "ArgumentError", "model.given.a_name"),
+        ("Move.save", "InputError", "trajectory.moves.Move.times"),
+        ("chasles.model.couplings.coupling", "ModelError", "model.couplings.coupling"),
+        ("chasles.motion.contact.from_file.file_pairs", "InputError", "pairs.Rigid.__post_init__"),
+        ("chasles.trajectory.lines.line", "InputError", "trajectory.lines.Guided._begin"),
+    ],
+)
+def test_errors_of_helpers_are_found(name: str, error: str, place: str) -> None:
+    """Helpers: functions, methods, nested functions, new objects, and methods of local objects."""
+    found = {e.__name__: places for e, places in raised.errors_of(public()[name], ()).items()}
+    assert any(each.endswith(place) for each in found[error])
+
+
 def test_listed_errors_exist() -> None:
     """Each entry of the section Raises is an error, and its description is a condition."""
     for name, (_, found) in documented().items():
