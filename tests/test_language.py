@@ -9,6 +9,7 @@ texts.
 import doctest
 import importlib
 import inspect
+import operator
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -16,11 +17,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import raised
 import typer
 from building.texts import ROOT, Text, pages, texts
+from numpydoc.docscrape import get_doc_object
+from numpydoc.validate import validate
 
 import chasles
 from chasles.cli.app import app
+from chasles.errors import ArgumentError, InputError
 
 OPENINGS = ("What", "Of", "Where", "Whether", "How", "Those", "Such", "That", "Which", "Who")
 """Words with which a docstring does not begin, because it begins with a verb or a noun."""
@@ -73,18 +78,55 @@ RESULTS += tuple(f"mathematics.spatial.{name}" for name in ("Motion", "Force", "
 """Classes of results and of user-defined joints (`docs/api`); their methods need all sections."""
 
 UNSECTIONED = {
-    "Robot.graph": "the example needs a GPU",
-    "Automatic": "the examples need a GPU",
-    "Compiled.from_host": "the example needs a GPU",
-    "Robot.enclosing_shapes": "the example needs collision shapes of a file",
-    "OnlineEstimator.export": "the example would write files",
     "Compiled.entry": "used by Robot alone",
     "Compiled.again": "used by Robot alone",
     "Compiled.differential": "used by pushforward and pullback",
+}
+"""Functions whose docstrings need no sections, with the reason."""
+
+WITHOUT_EXAMPLE = {
+    "Compiled.from_host": "the example needs a GPU",
     "Task": "a protocol; the class has one example of all methods",
     "RobotVectorEnv": "Task has the example",
 }
-"""Classes and methods without an example, with the reason."""
+"""Classes and functions without an example, with the reason."""
+
+OPTIONS = {
+    "Robot.rollout_pullback": "Robot.rollout lists the options",
+    "chasles.simulate.simulate": "Robot.simulate lists the options",
+    "Robot.simulate": "the options are listed by topic, and only the first ones in order",
+    "Robot.rollout": "the options are listed by topic, and only the first ones in order",
+}
+"""Functions whose parameters are listed as `**options` or in another order, with the reason."""
+
+NUMPYDOC = {
+    "SA01": "See Also is optional",
+    "ES01": "an extended summary is optional",
+    "EX01": "WITHOUT_EXAMPLE lists the exceptions",
+    "RT02": "results have names",
+    "GL08": "a method without a docstring inherits one, which is checked",
+}
+"""Rules of numpydoc that do not apply, with the reason."""
+
+SILENT = {
+    "chasles.backends.cache._opened": "a failure to use the cache is not an error",
+    "chasles.functions.compiled.Compiled.__init__": "the options are checked before",
+    "chasles.functions.compiled.Compiled._trace": "the options are checked before",
+    "chasles.mathematics.tensor.tensor_product": "the operands are vectors",
+    "chasles.model.denavit_hartenberg.DHRow._check_kind": "the rows of built-in arms are valid",
+    "chasles.model.given.is_finite": "it returns False instead",
+    "chasles.motion.contact.pairs.Placed._programs": "the robot has the frames",
+    "chasles.motion.geometry.closed_forms.Ground._slopes": "the coordinates are arrays of floats",
+    "chasles.motion.geometry.shapes.ConvexMesh._hull": "the shape checks it when it is made",
+    "chasles.motion.laws.soft.check_law": "the law checks its values when it is made",
+}
+"""Helpers whose errors do not reach users of the functions that call them, with the reason."""
+
+COMPILED = {"chasles.robot.robot.Robot._call": (InputError, ArgumentError)}
+"""Errors that compiled code and its checks raise, by the helper that calls it."""
+
+ERRORS = ("errors", "mechanisms.reports", "motion.solvers")
+"""Modules that define the errors that the section Raises may name."""
 
 
 FOLDERS = ("src/chasles", "tests", "benchmarks", "fuzz", "examples", "docs/building", ".ci")
@@ -200,27 +242,101 @@ def public() -> dict[str, Any]:
     return {name: value for name, value in found.items() if value.__module__.startswith("chasles")}
 
 
+def sections(text: str) -> dict[str, str]:
+    """Return the sections of a docstring by title."""
+    parts = re.split(r"^([A-Z][\w ]*)\n-{3,}\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def entries(section: str) -> dict[str, str]:
+    """Return the entries of a section: their descriptions by name."""
+    parts = re.split(r"^(\S.*)$", section, flags=re.MULTILINE)
+    found = zip(parts[1::2], parts[2::2], strict=True)
+    heads = ((head.partition(" : ")[0], " ".join(text.split())) for head, text in found)
+    return {name: text for head, text in heads for name in head.split(", ")}
+
+
+@cache
+def documented() -> dict[str, tuple[Any, dict[str, str]]]:
+    """Return the public functions whose docstrings need sections, with their sections."""
+    found = {name: function for name, function in public().items() if name not in UNSECTIONED}
+    return {name: (f, sections(inspect.getdoc(f) or "")) for name, f in found.items()}
+
+
 def test_exceptions_exist() -> None:
     known = {part for name in public() for part in (name, name.partition(".")[0])}
-    assert not set(UNSECTIONED) - known
+    assert not {*UNSECTIONED, *WITHOUT_EXAMPLE, *OPTIONS} - known
+    for place in SILENT:
+        module, name = re.fullmatch(r"([a-z_.]+)\.((?:[A-Z]\w+\.)?\w+)", place).groups()
+        assert operator.attrgetter(name)(importlib.import_module(module))
     assert len(public()) > 500
 
 
 def test_public_functions_have_sections() -> None:
     """Each has a one-line summary, its parameters, its results and an example."""
-    for name, function in public().items():
+    for name, (function, found) in documented().items():
         text = inspect.getdoc(function) or ""
         assert text.split("\n\n")[0].endswith("."), (name, text)
-        if name in UNSECTIONED or name.partition(".")[0] in UNSECTIONED:
-            continue
-        parameters = inspect.signature(function).parameters
-        taken = [p for p in parameters if p not in ("self", "cls", "robot")]
-        for title in ("Parameters",) * bool(taken) + ("Returns", "Examples"):
-            assert f"{title}\n{'-' * len(title)}\n" in text, (name, title)
-        listed = text.partition("Parameters\n")[2].partition("Returns\n")[0]
-        if "**options" not in listed:
-            left_out = set(taken) - set(re.findall(r"\w+", listed))
-            assert not left_out, f"{name}: parameters that are not listed: {left_out}"
+        signature = inspect.signature(function)
+        assert "Returns" in found or signature.return_annotation is None, name
+        assert {name, name.partition(".")[0]} & set(WITHOUT_EXAMPLE) or "Examples" in found, name
+        taken = {p for p in signature.parameters if p not in ("self", "cls")}
+        listed = {entry.lstrip("*") for entry in entries(found.get("Parameters", ""))}
+        assert "options" in listed if name in OPTIONS and taken - listed else taken == listed, name
+
+
+def test_docstrings_follow_numpydoc() -> None:
+    """Sections, parameters and types are as numpydoc requires, except for some rules."""
+    odd = [
+        f"{name}: {code} {message}"
+        for name, (function, _) in documented().items()
+        for code, message in validate(get_doc_object(function))["errors"]
+        if code not in NUMPYDOC and not (name in OPTIONS and code in ("PR01", "PR02", "PR03"))
+    ]
+    assert not odd
+
+
+def test_errors_are_listed() -> None:
+    """The section Raises names each error that a function or its helpers raise."""
+    every = {raised.plain(function) for function in public().values()}
+    for name, (function, found) in documented().items():
+        errors = raised.errors_of(function, every, set(SILENT), COMPILED)
+        listed = entries(found.get("Raises", ""))
+        left_out = {e: places for e, places in errors.items() if e.__name__ not in listed}
+        assert not left_out, f"{name}: errors that the section Raises does not name: {left_out}"
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "place"),
+    [
+        ("Robot.joint", "ModelError", "robot.robot.Robot.joint"),
+        ("Robot.subtree", "ArgumentError", "model.given.a_name"),
+        ("Move.save", "InputError", "trajectory.moves.Move.times"),
+        ("chasles.model.couplings.coupling", "ModelError", "model.couplings.coupling"),
+        ("chasles.motion.contact.from_file.file_pairs", "InputError", "pairs.Rigid.__post_init__"),
+        ("chasles.trajectory.lines.line", "InputError", "trajectory.lines.Guided._begin"),
+    ],
+)
+def test_errors_of_helpers_are_found(name: str, error: str, place: str) -> None:
+    """Helpers: functions, methods, nested functions, new objects, and methods of local objects."""
+    found = {e.__name__: places for e, places in raised.errors_of(public()[name], ()).items()}
+    assert any(each.endswith(place) for each in found[error])
+
+
+def test_listed_errors_exist() -> None:
+    """Each entry of the section Raises is an error, and its description is a condition."""
+    for name, (_, found) in documented().items():
+        for error, text in entries(found.get("Raises", "")).items():
+            assert error in known_errors(), (name, error)
+            assert re.match(r"If .*\.$", text), (name, error, text)
+
+
+@cache
+def known_errors() -> dict[str, type[Exception]]:
+    """Return the errors of the package by name."""
+    found = [vars(importlib.import_module(f"chasles.{name}")) for name in ERRORS]
+    kinds = [value for names in found for value in names.values() if inspect.isclass(value)]
+    return {kind.__name__: kind for kind in kinds if issubclass(kind, Exception)}
 
 
 @pytest.mark.parametrize("name", public())

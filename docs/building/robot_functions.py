@@ -21,8 +21,14 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).with_suffix(".toml")
 MADE = ROOT / "src/chasles/robot/functions.py"
 
+Conditions = dict[str, dict[str, str]]
+"""Conditions of errors, by class and then by parameter."""
+
 WIDTH = 92
 """Line length of a method's docstring, in characters."""
+
+TIMELESS = ("integrate", "difference")
+"""Functions whose results do not depend on time, even if the robot does."""
 
 OPTIONS = {
     "frame": "frame: str | None = None",
@@ -58,14 +64,17 @@ class Computing(Identity):
 def written() -> str:
     """Return the text of the module, formatted by `ruff format`."""
     rows = tomllib.loads(TABLE.read_text("utf-8"))
-    shared = rows.pop("parameters")
-    text = HEAD + "".join(method(name, row, shared) for name, row in rows.items())
+    shared, errors = rows.pop("parameters"), rows.pop("errors")
+    text = HEAD + "".join(method(name, row, shared, errors) for name, row in rows.items())
     tidy = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MADE), "-"]
     return subprocess.run(tidy, input=text, capture_output=True, text=True, check=True).stdout
 
 
-def method(name: str, row: dict[str, Any], shared: dict[str, str]) -> str:
-    """Return the text of one method from its row and the shared descriptions of parameters."""
+def method(name: str, row: dict[str, Any], shared: dict[str, str], errors: Conditions) -> str:
+    """Return the text of one method from its row and the texts that all methods share.
+
+    `shared` describes parameters, and `errors` contains conditions of errors.
+    """
     ways = METHODS[name]
     sign = signature(ways[0].algorithm)
     results = row.get("results") or len(sign.outputs)
@@ -88,7 +97,10 @@ def method(name: str, row: dict[str, Any], shared: dict[str, str]) -> str:
     first = [key for key in keywords if word(key) == "frame"]  # may be given by position
     rest = [key for key in keywords if key not in first]
     parameters = ", ".join(["self", *arrays, *first, "*", *rest, *where])
-    body = docstring(row, [word(p) for p in (*arrays, *first, *rest, *where)], shared)
+    names = [word(p) for p in (*arrays, *first, *rest, *where)]
+    causes = [*names, "*", *["t"] * (name not in TIMELESS)]
+    raises = [*raised(causes, errors, row.get("errors", {})), *row.get("raises", ())]
+    body = docstring(row | {"raises": raises}, names, shared)
     call = f"self._call({name!r}, {arguments}, ({pairs}), {load}, out, threads)"
     return (
         f"\n    def {name}({parameters}) -> {result}:\n"
@@ -112,6 +124,22 @@ def docstring(row: dict[str, Any], names: list[str], shared: dict[str, str]) -> 
     robot = f">>> robot = chasles.robots.{row.get('robot', 'planar(2)')}"
     example = "\n".join((">>> import chasles", robot, row["example"].strip()))
     return "\n\n".join(filter(None, (*paragraphs, section("Examples", example))))
+
+
+def raised(causes: Sequence[str], errors: Conditions, own: dict[str, str]) -> list[str]:
+    """Return an entry of the section Raises for each class of errors.
+
+    causes: keys of the conditions in `errors` that apply. own: other conditions, by class.
+    """
+    entries = []
+    for kind, conditions in errors.items():
+        found = [f"if {text}" for key, text in conditions.items() if key in causes]
+        found += [f"if {own[kind]}"] if kind in own else []
+        if found:
+            *some, last = dict.fromkeys(found)
+            text = f"{', '.join(some)}, or {last}" if some else last
+            entries.append(f"{kind}\nI{text[1:]}.")
+    return entries
 
 
 def section(title: str, text: str) -> str:

@@ -79,6 +79,15 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     Condition
         Condition number (a float); its attributes include the extreme eigenvalues.
 
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    InputError
+        If `q` is not a single state of finite numbers, or if the robot has no degrees of freedom.
+    OpenLoop
+        If `coordinates` is "independent", and `q` does not close the loops.
+
     Examples
     --------
     >>> import chasles
@@ -148,6 +157,15 @@ def maximal_dynamics(
     ------
     OpenLoop
         If q or qd violates the loop constraints.
+    SingularPosition
+        If the loop constraints have no solution for the accelerations.
+    ArgumentError
+        If `robot` is not a Robot, or if `f_ext` is not a mapping.
+    InputError
+        If an array has the wrong shape or is not finite, if the leading shapes do not broadcast, or
+        if `tolerance` is not a positive finite number.
+    ModelError
+        If the robot depends on time, has tendons with inertia, or does not have a frame in `f_ext`.
 
     Notes
     -----

@@ -168,7 +168,7 @@ class ChaslesError(Exception):
         Returns
         -------
         dict
-            code, file, line, part, problem and remedy.
+            The fields code, file, line, part, problem and remedy.
 
         Examples
         --------

@@ -109,6 +109,23 @@ def export(
     tuple of Path
         Paths of the files. If an error occurs, no file is written.
 
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot, if `f_ext` is not a mapping, or if a required option is missing.
+    InputError
+        If a function, an option or `dtype` is unknown, if a function cannot be exported, or if
+        `prefix` is not a valid C identifier.
+    ModelError
+        If the compiled function would not keep the loops of the robot closed, if the robot does not
+        support the method, or if it does not have a frame with a given name.
+    ExistingFileError
+        If a file exists and `overwrite` is False.
+    NotAFolderError
+        If `directory` is a file.
+    FileError
+        If a file cannot be written.
+
     Notes
     -----
     Arrays are row-major, in the same order and units as in the `Robot` methods (docs/export-c.md).

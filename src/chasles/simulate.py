@@ -31,7 +31,9 @@ def simulate(
     ----------
     robot : Robot
         The robot.
-    q, qd, **options
+    q, qd : array_like
+        As in `Robot.simulate`.
+    **options
         As in `Robot.simulate`.
     compiled, device, threads : optional
         As in `Robot.simulate`; `compiled` is False by default. The integrator "time-stepping" needs
@@ -41,6 +43,24 @@ def simulate(
     -------
     Trajectory
         Times, positions, velocities and records of contacts, events and sensors.
+
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot, if a keyword argument is unknown, if options cannot be combined,
+        or if an option has the wrong type.
+    InputError
+        If an array has the wrong shape or is not finite, if an option is unknown or out of range,
+        or if a controller or an event returns an invalid value.
+    OpenLoop
+        If `q` or `qd` violates the loop constraints.
+    NotFiniteError
+        If the accelerations are not finite.
+    ModelError
+        If the motion must be compiled (`compiled`, `device`, time-stepping) but cannot be, or if an
+        option does not support the robot.
+    MissingPackageError
+        If a package that an option needs is not installed.
 
     Examples
     --------

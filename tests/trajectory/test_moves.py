@@ -467,6 +467,8 @@ def test_controllers_follow_trajectories() -> None:
         ("E-PATH-018", lambda: trajectory.spline([0.0, 1.0], [[0.0]] * 2, ends="soft")),
         ("E-PATH-020", lambda: trajectory.spline([0.0, 1.0], [[0.0], [1.0]], ends="periodic")),
         ("E-PATH-022", lambda: trajectory.spline([0.0, 1.0], np.ones((2, 3, 3)))),
+        ("E-CALL-055", lambda: trajectory.cubic([0.0], [1.0], 1.0, robot="arm.urdf")),
+        ("E-CALL-055", lambda: trajectory.fourier([0.0], [[1.0]], [[1.0]], duration=1.0, robot=1)),
         ("E-PATH-048", lambda: trajectory.join(*[trajectory.cubic([0.0], [1.0], 1.0)] * 2)),
     ],
 )

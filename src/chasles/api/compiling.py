@@ -104,6 +104,18 @@ def compile(
         Function that takes the arrays as positional arguments, and optional result arrays as the
         keyword `out`. The function can be pickled.
 
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot, if `f_ext` is not a mapping, or if the function does not have an
+        option, or lacks a required one.
+    InputError
+        If `function`, `device`, `backend`, `method`, `dtype`, the value of an option or an argument
+        in `wrt` is unknown, or if the function has no derivatives.
+    ModelError
+        If the compiled function would not keep the loops of the robot closed, if the robot does not
+        support the method, or if it does not have a frame or a parameter with a given name.
+
     Notes
     -----
     For a time-dependent robot, the time t, of shape (...), is an additional array before the
@@ -190,6 +202,17 @@ def cost(
     Cost
         Number of operations by kind and by statement of the algorithm (`.steps`), length of the
         longest dependency chain (`.depth`), and maximum number of live values (`.live`).
+
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot, if `f_ext` is not a mapping, or if the function does not have an
+        option, or lacks a required one.
+    InputError
+        If `function`, `method`, `rules` or the value of an option is unknown, or if the method does
+        not support `f_ext` or `dissipation`.
+    ModelError
+        If the robot does not support the method, or does not have a frame with a given name.
 
     Notes
     -----

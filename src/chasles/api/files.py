@@ -82,7 +82,13 @@ def load(
     Raises
     ------
     ModelError
-        If the file does not exist or does not describe a robot.
+        If the file does not exist or does not describe a robot, or if there is no loop, coupling or
+        mimic joint with a name in `omit`.
+    ArgumentError
+        If `path` is not a file name, if `loops` is not True or False, or if `omit` is not a
+        sequence of names.
+    InputError
+        If `loop_tolerance` is not a positive finite number.
 
     Warns
     -----
@@ -155,9 +161,14 @@ def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False)
     Raises
     ------
     ModelError
-        If the format cannot represent a part of the robot that affects the motion.
+        If the file type is unknown, or if the format cannot represent a part of the robot that
+        affects the motion.
     ExistingFileError
         If the file exists and `overwrite` is False.
+    FileError
+        If the file cannot be written.
+    ArgumentError
+        If `robot` is not a Robot, or if `path` is not a file name.
 
     Examples
     --------
@@ -205,6 +216,12 @@ def from_dh(
         Links are named base, link1, ... and joints joint1, ... unless the rows name them. Frame i
         of the table is named "dh<i>", frame 0 is "base", and the tool frame is "tool".
 
+    Raises
+    ------
+    ModelError
+        If `convention` is missing or unknown, if it is not that of the table, if there are no rows,
+        or if a row is not valid. The message gives the row.
+
     Notes
     -----
     If `rows` is a `DHTable`, omitted arguments default to its values. An angle equal to a multiple
@@ -247,6 +264,15 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     DHTable
         Table of the arm. `from_dh` converts it to a robot with the same tool poses, dynamics and
         joint coordinates, ordered from base to tool.
+
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    ModelError
+        If `convention` is unknown, if the robot is not a serial arm of revolute and prismatic
+        joints, if two axes are nearly but not exactly parallel, or if `tool` is not a frame on the
+        last link.
 
     Notes
     -----

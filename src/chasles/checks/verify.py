@@ -239,6 +239,14 @@ def verify(
     Verification
         Largest error of every check; `.ok` is True if all checks pass.
 
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    InputError
+        If `seed` is not a non-negative integer, if `states` is not a positive integer, or if no
+        configuration is found in which the loops are closed.
+
     Examples
     --------
     >>> import chasles

@@ -57,6 +57,18 @@ def operational_dynamics(
     bias : ndarray, shape (..., k)
         Bias force, including gravity.
 
+    Raises
+    ------
+    InputError
+        If `task` is unknown, if `damping` is not positive, if an array has the wrong shape, or if
+        the configuration is singular for the task and `damping` is None.
+    ModelError
+        If the robot does not have the frame, or if a joint has a prescribed motion.
+    OpenLoop
+        If the robot has loops, and `q` does not close them.
+    ArgumentError
+        If an argument has the wrong type.
+
     Notes
     -----
     For a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Balafoutis and Patel
@@ -149,6 +161,16 @@ def operational_torques(
         Coriolis and centrifugal forces minus D Jdot qd.
     G : ndarray, shape (..., nv)
         Gravity and spring forces.
+
+    Raises
+    ------
+    InputError
+        If `task` is unknown, if an array has the wrong shape, or if the task Jacobian is not square
+        or is singular.
+    ModelError
+        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
 
     Notes
     -----

@@ -47,6 +47,16 @@ def task_perturbations(
     dchi, dchid, dchidd : ndarray, shape (..., k)
         Changes in the task coordinates and their time derivatives.
 
+    Raises
+    ------
+    InputError
+        If `task` is unknown or a twist, if an array has the wrong shape, or if the robot has free
+        or spherical joints.
+    ModelError
+        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
+
     Notes
     -----
     See Balafoutis and Patel (1991), Eq 7.4.8 to 7.4.10.
@@ -105,6 +115,16 @@ def joint_perturbations(
     dq, dqd, dqdd : ndarray, shape (..., nv)
         Changes in the joint motion.
 
+    Raises
+    ------
+    InputError
+        If `task` is unknown or a twist, if an array has the wrong shape, if the task Jacobian is
+        not square or is singular, or if the robot has free or spherical joints.
+    ModelError
+        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
+
     Notes
     -----
     See Balafoutis and Patel (1991), Eq 7.4.11 to 7.4.13.
@@ -154,8 +174,13 @@ def operational_sensitivities(
     Raises
     ------
     InputError
-        If the task Jacobian is singular or not square, if the task is a twist, or if the robot has
-        loops, or free or spherical joints; use `Robot.linearize` in these cases.
+        If `task` is unknown or a twist, if an array has the wrong shape, if the task Jacobian is
+        not square or is singular, or if the robot has free or spherical joints. Use
+        `Robot.linearize` for these robots.
+    ModelError
+        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+    ArgumentError
+        If an argument has the wrong type.
 
     Notes
     -----

@@ -24,25 +24,24 @@ def resolved_rate(
 
     Parameters
     ----------
-    robot
+    robot : Robot
         The robot.
-    tasks
+    tasks : dict or sequence of dict
         {frame: "twist", "position" or "orientation"}, or a list of such dictionaries in order of
         decreasing priority. The key "center of mass" accepts only "position". Velocities are in
         world axes, at the frame origin; angular velocities come first.
-    dt
+    dt : float
         Time step (s), during which positions must not pass their limits.
-    acceleration
-        Maximum joint acceleration (rad/s2 or m/s2): a scalar, or an array (nv,) with one value per
-        degree of freedom.
-    weights
+    acceleration : float or array_like, shape (nv,), optional
+        Maximum joint acceleration (rad/s2 or m/s2).
+    weights : float or array_like, optional
         Weights of the squared errors: a scalar, or one value for each row of the tasks. A row with
         weight 0 is ignored.
-    damping, singular
+    damping, singular : float, optional
         Damping near singularities. The damping term is 1e-10, plus damping^2 (1 - (s /
         singular)^2)^2 where s < singular. The measure s, with s^2 = 1 / trace((J J')^-1), is zero
         at a singularity. The linear rows of the Jacobian J are divided by the robot's size.
-    passes
+    passes : int, optional
         Number of active-set iterations for each priority: by default nv + 4, at most 12. With fewer
         iterations, velocities stay within all limits but may not be optimal.
 
@@ -52,6 +51,15 @@ def resolved_rate(
         Callable `step(q, qd, rates, preferred=None, out=None)`, which returns the joint velocities
         for the next time step. The robot's position and velocity limits apply. To change the
         limits, assign to their arrays, for example `step.velocity[:] = 0.5`.
+
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    InputError
+        If `tasks` is not valid, or if an option is out of range or has the wrong shape.
+    ModelError
+        If the robot does not have a frame in `tasks`.
 
     Notes
     -----

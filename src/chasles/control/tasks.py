@@ -37,7 +37,16 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
     Returns
     -------
     chi : ndarray, shape (..., 3) or (..., 6)
-        x, y, z (m). For a pose, roll, pitch, yaw (rad) come first.
+        Coordinates x, y, z (m). For a pose, roll, pitch and yaw (rad) come first.
+
+    Raises
+    ------
+    InputError
+        If `task` is unknown or a twist, or if `q` has the wrong shape.
+    ModelError
+        If the robot does not have the frame.
+    ArgumentError
+        If an argument has the wrong type.
 
     Examples
     --------
@@ -78,6 +87,15 @@ def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -
     J : ndarray, shape (..., 3 or 6, nv)
         Task Jacobian; for "pose" it is the derivative of chi.
 
+    Raises
+    ------
+    InputError
+        If `task` is unknown, or if `q` has the wrong shape.
+    ModelError
+        If the robot does not have the frame, or if a joint has a prescribed motion.
+    ArgumentError
+        If an argument has the wrong type.
+
     Examples
     --------
     >>> import chasles
@@ -110,6 +128,15 @@ def task_jacobian_rate(
     -------
     Jdot : ndarray, shape (..., 3 or 6, nv)
         Time derivative of the entries of `task_jacobian`.
+
+    Raises
+    ------
+    InputError
+        If `task` is unknown, or if an array has the wrong shape.
+    ModelError
+        If the robot does not have the frame, or if a joint has a prescribed motion.
+    ArgumentError
+        If an argument has the wrong type.
 
     Examples
     --------

@@ -113,7 +113,9 @@ class Convention:
         Raises
         ------
         InputError
-            If a quaternion is zero.
+            If `q` does not have robot.nq entries along its last axis, or if a quaternion is zero.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -141,6 +143,13 @@ class Convention:
         -------
         q : ndarray, shape (..., robot.nq)
             Joint positions. Angles computed from a cosine and a sine are in [-pi, pi].
+
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -173,6 +182,13 @@ class Convention:
         v : ndarray, shape (..., nv)
             Velocities in the library's convention.
 
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
+
         Examples
         --------
         >>> import numpy as np
@@ -198,6 +214,13 @@ class Convention:
         -------
         qd : ndarray, shape (..., nv)
             Joint velocities.
+
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -225,6 +248,13 @@ class Convention:
         a : ndarray, shape (..., nv)
             Accelerations in the library's convention (time derivatives of its velocities).
 
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
+
         Examples
         --------
         >>> import numpy as np
@@ -251,6 +281,13 @@ class Convention:
         -------
         qdd : ndarray, shape (..., nv)
             Joint accelerations.
+
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -280,6 +317,13 @@ class Convention:
         tau : ndarray, shape (..., nv)
             Joint torques in the library's convention.
 
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
+
         Examples
         --------
         >>> import numpy as np
@@ -304,6 +348,13 @@ class Convention:
         -------
         tau : ndarray, shape (..., nv)
             Joint torques (N m or N).
+
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -333,6 +384,14 @@ class Convention:
         J : ndarray, shape (..., 6, nv)
             Jacobian in the library's convention.
 
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above, or if J does not have six
+            rows.
+        ArgumentError
+            If an argument is not an array of real numbers.
+
         Examples
         --------
         >>> import chasles
@@ -359,6 +418,14 @@ class Convention:
         J : ndarray, shape (..., 6, nv)
             Jacobian.
 
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above, or if J does not have six
+            rows.
+        ArgumentError
+            If an argument is not an array of real numbers.
+
         Examples
         --------
         >>> import numpy as np
@@ -384,6 +451,13 @@ class Convention:
         -------
         M : ndarray, shape (..., nv, nv)
             Mass matrix in the library's convention.
+
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -412,6 +486,13 @@ class Convention:
         -------
         M : ndarray, shape (..., nv, nv)
             Mass matrix (kg m2 or kg).
+
+        Raises
+        ------
+        InputError
+            If the last axis of an array does not have the size above.
+        ArgumentError
+            If an argument is not an array of real numbers.
 
         Examples
         --------
@@ -442,6 +523,11 @@ class Convention:
         -------
         value : ndarray
             Array of the same shape, in the converted order.
+
+        Raises
+        ------
+        InputError
+            If `axis` does not have six entries.
 
         Examples
         --------

@@ -24,6 +24,13 @@ def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
     values : dict
         Positions by joint name: shape (...) for joints with one coordinate, otherwise (..., n).
 
+    Raises
+    ------
+    InputError
+        If `q` does not have nq entries along its last axis.
+    ArgumentError
+        If `q` is not an array of real numbers.
+
     Examples
     --------
     >>> import chasles
@@ -47,6 +54,13 @@ def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
     -------
     values : dict
         Values by joint name: shape (...) for joints with one degree of freedom, otherwise (..., n).
+
+    Raises
+    ------
+    InputError
+        If `qd` does not have nv entries along its last axis.
+    ArgumentError
+        If `qd` is not an array of real numbers.
 
     Examples
     --------
@@ -76,6 +90,15 @@ def position_from_names(
     q : ndarray, shape (..., nq)
         Joint positions.
 
+    Raises
+    ------
+    InputError
+        If an array does not have one entry per coordinate along its last axis.
+    ModelError
+        If the robot does not have a joint in `values`.
+    ArgumentError
+        If `values` is not a mapping.
+
     Examples
     --------
     >>> import chasles
@@ -103,6 +126,15 @@ def velocity_from_names(
     -------
     qd : ndarray, shape (..., nv)
         Velocities, accelerations or torques.
+
+    Raises
+    ------
+    InputError
+        If an array does not have one entry per degree of freedom along its last axis.
+    ModelError
+        If the robot does not have a joint in `values`.
+    ArgumentError
+        If `default` or a value is not an array of real numbers.
 
     Examples
     --------
@@ -134,6 +166,13 @@ def to_joint_state(
     -------
     message : dict
         Lists by field name.
+
+    Raises
+    ------
+    InputError
+        If the last axis of an array does not have the size above.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Notes
     -----
@@ -178,6 +217,15 @@ def from_joint_state(
         Joint positions.
     qd, tau : ndarray, shape (..., nv)
         Joint velocities and torques. Values that the message does not contain are zero.
+
+    Raises
+    ------
+    InputError
+        If a field of the message does not have one entry per name.
+    ModelError
+        If the robot does not have a joint that the message names.
+    ArgumentError
+        If a field of the message is not an array of real numbers.
 
     Notes
     -----

@@ -103,6 +103,13 @@ def scalar_last(quaternion: Array) -> np.ndarray:
     quaternion : ndarray, shape (..., 4)
         Quaternions, scalar last.
 
+    Raises
+    ------
+    InputError
+        If `quaternion` does not have shape (..., 4).
+    ArgumentError
+        If `quaternion` is not an array of real numbers.
+
     Examples
     --------
     >>> import chasles
@@ -124,6 +131,13 @@ def scalar_first(quaternion: Array) -> np.ndarray:
     -------
     quaternion : ndarray, shape (..., 4)
         Quaternions, scalar first.
+
+    Raises
+    ------
+    InputError
+        If `quaternion` does not have shape (..., 4).
+    ArgumentError
+        If `quaternion` is not an array of real numbers.
 
     Examples
     --------
@@ -148,6 +162,13 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
         Positions (m).
     quaternion : ndarray, shape (..., 4)
         Unit quaternions, scalar last, with w >= 0.
+
+    Raises
+    ------
+    InputError
+        If the last axis of T does not have four entries.
+    ArgumentError
+        If T is not an array of real numbers.
 
     Examples
     --------
@@ -189,7 +210,9 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
     Raises
     ------
     InputError
-        If a quaternion is zero.
+        If an array does not have the shape above, or if a quaternion is zero.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Examples
     --------

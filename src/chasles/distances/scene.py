@@ -301,6 +301,16 @@ class Scene:
         normals : ndarray, shape (..., pairs, 3)
             Unit vectors from the first shape to the second. Empty if `points` is False.
 
+        Raises
+        ------
+        ArgumentError
+            If `q` is not an array of real numbers.
+        InputError
+            If `q` does not have shape (..., nq), if `threads` is not a positive integer, or if `q`
+            is a CuPy array and a pair needs the Coal library.
+        MissingPackageError
+            If a pair needs the Coal library and it is not installed.
+
         Examples
         --------
         >>> import numpy as np

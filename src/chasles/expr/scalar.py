@@ -223,10 +223,9 @@ class Arena:
     def cut(self) -> None:
         """Start a new segment of the trace, for example for the next body.
 
-        Returns
-        -------
-        None
-            The start of the segment is recorded in `cuts`.
+        Notes
+        -----
+        The start of the segment is recorded in `cuts`.
 
         Examples
         --------
@@ -654,7 +653,7 @@ def select(condition: Number, a: Number, b: Number) -> Number:
     Returns
     -------
     result : Number
-        a or b.
+        The value a or b.
 
     Examples
     --------

@@ -227,7 +227,13 @@ class Compiled:
         Raises
         ------
         ArgumentError
-            If the number of arrays is wrong.
+            If the number of arrays is wrong, if an argument is not an array of real numbers, or if
+            the arrays belong to several libraries.
+        InputError
+            If an array has the wrong shape, if the leading shapes do not broadcast, if a quaternion
+            is zero, if `out` cannot hold the result, or if `threads` is not a positive integer.
+        MissingPackageError
+            If the package of an array library cannot be imported.
 
         Examples
         --------
@@ -324,7 +330,28 @@ class Compiled:
         return type(self)(replace(self.recipe, backend=usual), self.model)
 
     def from_host(self, *arguments: Any, out: Any = None) -> Any:
-        """Call the function on a GPU: copy the host arrays to the GPU and the results back."""
+        """Call the function on a GPU: copy the host arrays to the GPU and the results back.
+
+        Parameters
+        ----------
+        *arguments : array_like
+            Arguments of the function, in host memory.
+        out : ndarray or tuple of ndarray, optional
+            Arrays in host memory in which the results are stored.
+
+        Returns
+        -------
+        ndarray or tuple of ndarray
+            Results of the function, in host memory.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not an array of real numbers.
+        InputError
+            If an array has the wrong shape, if the leading shapes do not broadcast, if a quaternion
+            is zero, or if `out` cannot hold the result.
+        """
         return self._run(self.cuda.kernel, arguments, out, None)
 
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
@@ -341,6 +368,11 @@ class Compiled:
             Function of the same inputs, followed by a tangent vector for each input in `wrt`.
             Each tangent vector has the same shape as its input (nq entries for q), like the results
             of `pullback`.
+
+        Raises
+        ------
+        InputError
+            If the function does not have an input in `wrt`, or if `wrt` lists an input twice.
 
         Examples
         --------
@@ -364,6 +396,11 @@ class Compiled:
         function : Compiled
             Function of the same inputs, followed by a covector for each result. The
             function returns a covector for each input in `wrt`.
+
+        Raises
+        ------
+        InputError
+            If the function does not have an input in `wrt`, or if `wrt` lists an input twice.
 
         Examples
         --------

@@ -150,6 +150,18 @@ class Automatic:
         -------
         device : {"cpu", "cuda"}
             The faster device for this batch, with the time for copies included.
+
+        Raises
+        ------
+        InputError
+            If `dtype` is not "float64" or "float32".
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(2), "gravity_forces", device="auto")
+        >>> function.choice(1)  # without a GPU, always the CPU
+        'cpu'
         """
         return self.report(dtype).choice(count)
 
@@ -165,6 +177,18 @@ class Automatic:
         -------
         report : Report
             Timings; printing the report shows a table.
+
+        Raises
+        ------
+        InputError
+            If `dtype` is not "float64" or "float32".
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(2), "gravity_forces", device="auto")
+        >>> function.report().title
+        "gravity_forces of 'planar', float64"
         """
         if dtype not in ("float64", "float32"):
             raise InputError("E-GPU-020", f"`dtype` must be 'float64' or 'float32', not {dtype!r}")

@@ -127,6 +127,14 @@ class Target:
         ndarray, shape (..., size)
             Parameters that define the target.
 
+        Raises
+        ------
+        InputError
+            If an array has the wrong shape or is not finite, if a direction or a quaternion is
+            zero, or if a matrix is not a rotation matrix or a pose matrix.
+        ArgumentError
+            If an array does not contain real numbers.
+
         Examples
         --------
         >>> from chasles.targets import Position
@@ -147,8 +155,16 @@ class Target:
 
         Returns
         -------
-        ndarray
-            One value per error, angles first.
+        ndarray, shape (..., errors)
+            One value per error, angles first. Tolerances are in rad and m.
+
+        Raises
+        ------
+        InputError
+            If the weight or tolerance is not finite and non-negative, or does not have 1, 2 or as
+            many values as there are errors.
+        ArgumentError
+            If the weight or tolerance is not a real number or an array of real numbers.
 
         Examples
         --------
@@ -184,6 +200,11 @@ class Target:
         -------
         set of int
             Indices of bodies.
+
+        Raises
+        ------
+        ModelError
+            If there is no frame with this name.
 
         Examples
         --------

@@ -183,12 +183,14 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     Raises
     ------
     InputError
-        If the array does not have the structure of the type. The tolerance for the 3x3 block is
-        1e-6 times its largest entry. The tolerance for the last row is 1e-6; it is relative to the
-        largest entry of the row for types whose last row mirrors the last column.
+        If the array does not have shape (4, 4), is not finite, or does not have the structure of
+        the type. The tolerance for the 3x3 block is 1e-6 times its largest entry. The tolerance for
+        the last row is 1e-6; it is relative to the largest entry of the row for types whose last
+        row mirrors the last column.
     ArgumentError
-        If the type is unknown, or is Acceleration. An acceleration array alone does not determine
-        the sign of the angular velocity; use `acceleration_from_array` and pass the velocity too.
+        If the type is unknown, is Acceleration, or if an entry is not a number. An acceleration
+        array alone does not determine the sign of the angular velocity; use
+        `acceleration_from_array` and pass the velocity too.
 
     Examples
     --------
@@ -270,7 +272,10 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     Raises
     ------
     InputError
-        If the mass is negative, or the tensor has the wrong shape or is not symmetric.
+        If `mass` is negative, if an array has the wrong shape or is not finite, or if the tensor is
+        not symmetric.
+    ArgumentError
+        If `mass` or an entry of an array is not a number.
 
     Notes
     -----
@@ -320,6 +325,11 @@ def mass_from_inertia(J: Inertia) -> MassData:
     data : MassData
         Fields mass (kg), center (m, shape (3,)) and inertia (kg m2, shape (3, 3)).
 
+    Raises
+    ------
+    ArgumentError
+        If J is not an Inertia.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -349,6 +359,13 @@ def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGI
     Phi : Action
         Action matrix, with the moment about the origin of the frame.
 
+    Raises
+    ------
+    ArgumentError
+        If an entry of an array is not a number.
+    InputError
+        If an array does not have shape (3,), or is not finite.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -371,6 +388,13 @@ def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
     -------
     Hg : Acceleration
         Acceleration matrix.
+
+    Raises
+    ------
+    ArgumentError
+        If an entry of `g` is not a number.
+    InputError
+        If `g` does not have shape (3,), or is not finite.
 
     Examples
     --------
@@ -395,6 +419,11 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
     -------
     Phi : Action
         Weight (N), and its moment about the origin of the frame (N m).
+
+    Raises
+    ------
+    ArgumentError
+        If an argument does not have the type above.
 
     Examples
     --------
@@ -426,6 +455,8 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
     InputError
         If the equations are singular, because the mass is zero, or because a principal moment of
         inertia about the center of mass is zero.
+    ArgumentError
+        If an argument does not have the type above.
 
     Examples
     --------
@@ -460,6 +491,8 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
     ------
     InputError
         If the equations are singular, as in `velocity_from_momentum`.
+    ArgumentError
+        If an argument does not have the type above.
 
     Examples
     --------
@@ -501,6 +534,13 @@ def skew(X: Any) -> np.ndarray:
     A : ndarray, shape (4, 4)
         Skew-symmetric matrix.
 
+    Raises
+    ------
+    ArgumentError
+        If an entry of an array is not a number.
+    InputError
+        If an array does not have shape (4, 4), or is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -529,6 +569,11 @@ def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
     -------
     value : float
         Power (W) if X is a velocity, or generalized force (N m or N) if X is a screw.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument does not have the type above.
 
     Examples
     --------
@@ -561,6 +606,11 @@ def angular_part(X: Dense) -> np.ndarray:
         Angular velocity (rad/s), axis, angular acceleration (rad/s2), angular momentum (kg m2/s) or
         couple (N m).
 
+    Raises
+    ------
+    ArgumentError
+        If X is not a matrix with an angular and a linear part.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -584,6 +634,11 @@ def linear_part(X: Dense) -> np.ndarray:
     x : ndarray, shape (3,)
         Velocity (m/s) or acceleration (m/s2) of the pole (the point of the body at the origin),
         linear momentum (kg m/s), force (N), or the vector b of a screw.
+
+    Raises
+    ------
+    ArgumentError
+        If X is not a matrix with an angular and a linear part.
 
     Examples
     --------
@@ -610,6 +665,11 @@ def six_numbers(X: Dense) -> np.ndarray:
     x : ndarray, shape (6,)
         The six independent entries.
 
+    Raises
+    ------
+    ArgumentError
+        If X is not a matrix with an angular and a linear part.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -635,6 +695,13 @@ def velocity_from_six(x: Array) -> Velocity:
     -------
     W : Velocity
         Velocity matrix.
+
+    Raises
+    ------
+    ArgumentError
+        If an entry of `x` is not a number.
+    InputError
+        If `x` does not have shape (6,), or is not finite.
 
     Examples
     --------
@@ -664,6 +731,13 @@ def three_numbers(P: Array) -> np.ndarray:
     -------
     p : ndarray, shape (3,)
         The first three coordinates.
+
+    Raises
+    ------
+    ArgumentError
+        If an entry of P is not a number.
+    InputError
+        If P does not have shape (4,), or is not finite.
 
     Examples
     --------

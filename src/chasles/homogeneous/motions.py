@@ -42,6 +42,13 @@ def position_from_dh(theta: Number, d: Number, a: Number, alpha: Number) -> Posi
     M : Position
         Position of frame i in frame i-1.
 
+    Raises
+    ------
+    ArgumentError
+        If a parameter is not a number.
+    InputError
+        If a parameter is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -92,7 +99,10 @@ def position_from_extended_dh(
     Raises
     ------
     InputError
-        If the kind is unknown.
+        If `kind` is unknown, if a parameter or `q` is not finite, or if `q` does not have shape
+        (2,) for a cylindrical joint.
+    ArgumentError
+        If a parameter or `q` is not a number.
 
     Examples
     --------
@@ -140,6 +150,13 @@ def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN)
     M : Position
         Position matrix.
 
+    Raises
+    ------
+    ArgumentError
+        If `angle` or an entry of an array is not a number.
+    InputError
+        If an array does not have shape (3,), if `axis` is zero, or if a number is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -168,6 +185,13 @@ def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
         Unit vector along the axis, or z if the angle is zero.
     angle : float
         Angle (rad) in [0, pi].
+
+    Raises
+    ------
+    ArgumentError
+        If M is a typed matrix other than Position, or if its entries are not numbers.
+    InputError
+        If M does not have shape (4, 4), or is not a pose matrix.
 
     Examples
     --------
@@ -206,7 +230,10 @@ def position_from_angles(
     Raises
     ------
     InputError
-        If the sequence or the kind of axes is unknown.
+        If `sequence` or `axes` is unknown, or if an array does not have shape (3,) or is not
+        finite.
+    ArgumentError
+        If an entry of an array is not a number.
 
     Notes
     -----
@@ -250,7 +277,10 @@ def angles_from_position(
     Raises
     ------
     InputError
-        If the sequence or the kind of axes is unknown.
+        If `sequence` or `axes` is unknown, if M does not have shape (4, 4), or if M is not a pose
+        matrix.
+    ArgumentError
+        If M is a typed matrix other than Position, or if its entries are not numbers.
 
     Notes
     -----
@@ -298,7 +328,10 @@ def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> 
     Raises
     ------
     InputError
-        If the axes are not orthonormal and right-handed.
+        If the axes are not orthonormal and right-handed, or if an array does not have shape (3,) or
+        is not finite.
+    ArgumentError
+        If an entry of an array is not a number.
 
     Examples
     --------
@@ -331,6 +364,13 @@ def rototranslation(M01: Array, M02: Array) -> Rototranslation:
     -------
     Q : Rototranslation
         Displacement, expressed in frame 0.
+
+    Raises
+    ------
+    ArgumentError
+        If a pose is a typed matrix other than Position, or if its entries are not numbers.
+    InputError
+        If an array does not have shape (4, 4), or is not a pose matrix.
 
     Examples
     --------
@@ -374,6 +414,13 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
     Q : Rototranslation
         Displacement, expressed in the frame of X.
 
+    Raises
+    ------
+    ArgumentError
+        If X is not a screw or a velocity, or if `amount` is not a number.
+    InputError
+        If `amount` is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -403,6 +450,11 @@ def logarithm(Q: Rototranslation) -> Velocity:
     -------
     W : Velocity
         Velocity (rad/s, m/s). The rotation angle is at most pi.
+
+    Raises
+    ------
+    ArgumentError
+        If Q is not a Rototranslation.
 
     Examples
     --------
@@ -461,6 +513,14 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
     L : Screw
         Screw axis.
 
+    Raises
+    ------
+    ArgumentError
+        If `pitch` or an entry of an array is not a number.
+    InputError
+        If an array does not have shape (3,) or is not finite, if `axis` is zero, or if `pitch` is
+        NaN.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -487,6 +547,11 @@ def axis_of_screw(L: Screw) -> ScrewAxis:
     axis : ScrewAxis
         Unit direction, point nearest to the origin (m), and pitch (m/rad), which is infinite for a
         translation.
+
+    Raises
+    ------
+    ArgumentError
+        If L is not a screw.
 
     Examples
     --------
@@ -522,6 +587,8 @@ def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
     ------
     InputError
         If W is zero, because a body at rest has no screw axis.
+    ArgumentError
+        If W is not a velocity.
 
     Notes
     -----
@@ -558,6 +625,11 @@ def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacemen
     -------
     motion : Displacement
         Axis, point (m), angle in [0, pi] (rad), travel (m) and pitch (m/rad).
+
+    Raises
+    ------
+    ArgumentError
+        If Q is not a Rototranslation.
 
     Examples
     --------
@@ -599,6 +671,13 @@ def rototranslation_from_axis(
     Q : Rototranslation
         Displacement.
 
+    Raises
+    ------
+    ArgumentError
+        If `angle`, `travel` or an entry of an array is not a number.
+    InputError
+        If an array does not have shape (3,), if `axis` is zero, or if a number is not finite.
+
     Notes
     -----
     The translation t = (1 - R) p + travel u (Legnani et al. 1996, part I, section 2.3) is computed
@@ -634,6 +713,13 @@ def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
     coordinates : ndarray, shape (6,)
         Unit direction u, followed by p x u (m).
 
+    Raises
+    ------
+    ArgumentError
+        If an entry of an array is not a number.
+    InputError
+        If an array does not have shape (3,) or is not finite, or if `axis` is zero.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -661,7 +747,10 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     InputError
-        If u and p x u are not perpendicular.
+        If `coordinates` does not have shape (6,) or is not finite, if u is zero, or if u and p x u
+        are not perpendicular.
+    ArgumentError
+        If a coordinate is not a number.
 
     Examples
     --------
@@ -699,6 +788,13 @@ def velocity(w: Array, v: Array) -> Velocity:
     W : Velocity
         Velocity matrix.
 
+    Raises
+    ------
+    ArgumentError
+        If an entry of an array is not a number.
+    InputError
+        If an array does not have shape (3,), or is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -728,6 +824,13 @@ def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
     -------
     H : Acceleration
         Acceleration matrix, [wd~ + w~ w~, a; 0 0].
+
+    Raises
+    ------
+    ArgumentError
+        If W is not a velocity, or if an entry of an array is not a number.
+    InputError
+        If an array does not have shape (3,), or is not finite.
 
     Examples
     --------
@@ -762,7 +865,9 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     Raises
     ------
     InputError
-        If A is not an acceleration matrix of a body with velocity W.
+        If A does not have shape (4, 4), or is not an acceleration matrix of a body with velocity W.
+    ArgumentError
+        If W is not a velocity, or if an entry of A is not a number.
 
     Examples
     --------
@@ -803,7 +908,10 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
     Raises
     ------
     InputError
-        If the kind is unknown, or if a pitch is passed for a joint that is not helical.
+        If `kind` is unknown, if `pitch` is not finite, or if a pitch is passed for a joint that is
+        not helical.
+    ArgumentError
+        If `pitch` is not a number.
 
     Examples
     --------
@@ -841,6 +949,14 @@ def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
     W : Velocity
         Velocity matrix.
 
+    Raises
+    ------
+    ArgumentError
+        If `qd` or `pitch` is not a number.
+    InputError
+        If `kind` is unknown, if a number is not finite, or if a pitch is passed for a joint that is
+        not helical.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -868,6 +984,14 @@ def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.
     -------
     H : Acceleration
         Acceleration matrix.
+
+    Raises
+    ------
+    ArgumentError
+        If `qd`, `qdd` or `pitch` is not a number.
+    InputError
+        If `kind` is unknown, if a number is not finite, or if a pitch is passed for a joint that is
+        not helical.
 
     Examples
     --------
@@ -897,6 +1021,13 @@ def change_reference(X: AnyFramed, M: Array) -> AnyFramed:
     -------
     X : typed matrix
         The same quantity in the first frame.
+
+    Raises
+    ------
+    ArgumentError
+        If M is a typed matrix other than Position, or if X is not a typed matrix.
+    InputError
+        If M does not have shape (4, 4), or is not a pose matrix.
 
     Notes
     -----
@@ -928,6 +1059,11 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
     W : Velocity
         Sum of the velocities.
 
+    Raises
+    ------
+    ArgumentError
+        If an argument is not a velocity.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -956,6 +1092,11 @@ def compose_accelerations(
     -------
     H : Acceleration
         Acceleration of body k relative to body i.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument does not have the type above.
 
     Examples
     --------

@@ -124,8 +124,11 @@ def calibrate(
 
     Raises
     ------
-    chasles.errors.InputError
-        For robots with closed loops, and for arrays of the wrong shape.
+    InputError
+        If the robot has closed loops, if an array has the wrong shape or is not finite, if both or
+        neither of `poses` and `points` are given, or if an entry of `include` is unknown.
+    ArgumentError
+        If `robot` is not a Robot, or if `include` is not a sequence of names.
 
     Notes
     -----

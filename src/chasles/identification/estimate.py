@@ -198,8 +198,14 @@ def identify(
 
     Raises
     ------
-    chasles.errors.InputError
-        For arrays whose shapes do not match the robot or each other, or that are not finite.
+    InputError
+        If the shapes of the arrays do not match the robot or each other, if an array is not finite,
+        if the logs contain no samples, or if an option is unknown, out of range or not supported in
+        combination with another one.
+    ArgumentError
+        If `robot` is not a Robot, or if an option has the wrong type.
+    ModelError
+        If the robot does not have a frame in `payload`, `f_ext` or `wrenches`.
 
     Notes
     -----

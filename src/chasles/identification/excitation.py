@@ -158,8 +158,11 @@ def excite(
 
     Raises
     ------
-    chasles.errors.InputError
-        If no motion satisfies the limits.
+    InputError
+        If the robot has loops or joints with quaternions, if an option is out of range or unknown,
+        if a joint has no velocity limit, or if no motion satisfies the limits.
+    ArgumentError
+        If `robot` is not a Robot, or if `shape` or `goal` is not a string.
 
     Notes
     -----

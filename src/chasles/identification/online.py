@@ -220,6 +220,25 @@ class OnlineEstimator:
         -------
         tuple of Path
             Paths of the files.
+
+        Raises
+        ------
+        InputError
+            If `dtype` is unknown, or if `prefix` is not a valid C identifier.
+        ExistingFileError
+            If a file exists and `overwrite` is False.
+        NotAFolderError
+            If `directory` is a file.
+        FileError
+            If a file cannot be written.
+
+        Examples
+        --------
+        >>> import chasles, tempfile
+        >>> estimator = chasles.online_estimator(chasles.robots.planar(1), include=["inertia"])
+        >>> files = estimator.export(tempfile.mkdtemp())
+        >>> sorted(file.name for file in files)
+        ['CMakeLists.txt', 'planar.c', 'planar.h', 'planar_test.c']
         """
         robot, rng = self.equations.model.robot, np.random.default_rng(0)
         state, arrays = self.initial, []
@@ -295,8 +314,11 @@ def online_estimator(
 
     Raises
     ------
-    chasles.errors.InputError
-        For options that are out of range, and for robots with closed loops.
+    InputError
+        If an option is out of range, if a term in `include` or a joint is unknown, or if the robot
+        has closed loops.
+    ArgumentError
+        If `robot` is not a Robot, or if an option has the wrong type.
 
     Examples
     --------

@@ -123,6 +123,13 @@ class Identified:
         tau : ndarray, shape (n, rows)
             Joint torques (N m or N) or, with closed loops, torques of the independent coordinates.
 
+        Raises
+        ------
+        InputError
+            If an array has the wrong shape or is not finite, or if the numbers of samples differ.
+        ArgumentError
+            If `consistent` has no truth value.
+
         Examples
         --------
         >>> import numpy as np
@@ -166,6 +173,13 @@ class Identified:
         -------
         error : ndarray, shape (rows,)
             Root mean square error of each torque (N m or N).
+
+        Raises
+        ------
+        InputError
+            If an array has the wrong shape or is not finite, or if the numbers of samples differ.
+        ArgumentError
+            If `consistent` has no truth value.
 
         Examples
         --------

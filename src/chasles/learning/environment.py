@@ -124,7 +124,10 @@ class RobotVectorEnv(VectorEnv):
         Raises
         ------
         InputError
-            If the mask does not have one entry, True or False, for each environment.
+            If `seed` is not a valid seed, if the mask does not have one entry, True or False, for
+            each environment, or if the task returns values of the wrong shape.
+        ArgumentError
+            If `options` is not a dictionary with string keys.
         """
         if seed is not None:
             self._rng = a_generator(seed, "reset")
@@ -169,7 +172,10 @@ class RobotVectorEnv(VectorEnv):
         Raises
         ------
         InputError
-            If no episode has begun, or if the actions are not finite or have the wrong shape.
+            If no episode has begun, if the actions are not finite or have the wrong shape, or if
+            the task returns values of the wrong shape.
+        ArgumentError
+            If the actions are not real numbers.
         """
         state = self.state
         if state is None:

@@ -56,6 +56,8 @@ def lint(
     ModelError
         If the file does not exist, is neither XML nor TOML, or requires a reader that is not
         installed.
+    ArgumentError
+        If `path` is not a file name.
 
     Examples
     --------

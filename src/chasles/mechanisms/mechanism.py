@@ -95,6 +95,13 @@ class Named:
         slice
             Slice of q (nq,).
 
+        Raises
+        ------
+        ModelError
+            If there is no such joint, or if its motion is prescribed or follows another joint.
+        ArgumentError
+            If `joint` is not a string.
+
         Examples
         --------
         >>> import chasles
@@ -115,6 +122,13 @@ class Named:
         -------
         slice
             Slice of qd (nv,) and tau (nv,).
+
+        Raises
+        ------
+        ModelError
+            If there is no such joint, or if its motion is prescribed or follows another joint.
+        ArgumentError
+            If `joint` is not a string.
 
         Examples
         --------

@@ -71,7 +71,10 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     Raises
     ------
     ModelError
-        If the description is inconsistent.
+        If the description is inconsistent, for example if a link or joint does not exist, or if a
+        number is out of range.
+    ArgumentError
+        If `source` is not a Description.
 
     Examples
     --------

@@ -61,6 +61,12 @@ def coupling(
     coupling : CouplingData
         The coupling, for `Robot.with_couplings` and `Description`.
 
+    Raises
+    ------
+    ModelError
+        If names are repeated or missing, if the function fails for symbolic arguments, or if it
+        does not return numbers.
+
     Notes
     -----
     A residual without velocities constrains positions (holonomic). A residual with velocities
@@ -169,6 +175,11 @@ def gear(
     -------
     coupling : CouplingData
         The coupling, for `Robot.with_couplings` and `Description`.
+
+    Raises
+    ------
+    ModelError
+        If a ratio or the offset is out of range, or if a joint is named twice.
 
     Examples
     --------
@@ -344,6 +355,14 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     -------
     program : Program
         The traced function.
+
+    Raises
+    ------
+    ArgumentError
+        If `function` is not a function.
+    ModelError
+        If the function fails for a symbolic time, does not return numbers, or is not finite at any
+        time that is tried.
 
     Examples
     --------

@@ -512,6 +512,13 @@ class Model:
         Frame
             The frame, with its body and its placement on the body.
 
+        Raises
+        ------
+        ModelError
+            If there is no frame with this name.
+        ArgumentError
+            If `name` is not a string.
+
         Examples
         --------
         >>> import chasles
@@ -591,6 +598,13 @@ class Model:
         -------
         int
             Index of the body.
+
+        Raises
+        ------
+        ModelError
+            If there is no such joint, if its motion is prescribed, or if it mimics another joint.
+        ArgumentError
+            If `joint` is not a string.
 
         Examples
         --------

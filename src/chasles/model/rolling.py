@@ -56,6 +56,11 @@ def rolling(
     rolling : RollingData
         The constraint, for `Robot.with_couplings` and `Description`.
 
+    Raises
+    ------
+    ModelError
+        If `kind` is unknown, if `radius` or `axis` is not valid, or if both frames are the same.
+
     Notes
     -----
     Lagrange multipliers are forces (N). For a blade, the force is along its axis. For a wheel,

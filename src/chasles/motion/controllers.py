@@ -308,6 +308,11 @@ def traced(model: Model, control: Any, parameters: int = 0) -> Program:
         Inputs t, q, qd (and parameters), output tau (nv,). The program of `Controls` has further
         inputs and outputs (`Controls.program`).
 
+    Raises
+    ------
+    ModelError
+        If the controller fails when it is traced, or does not return nv numbers.
+
     Examples
     --------
     >>> import chasles
@@ -390,7 +395,12 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
     Raises
     ------
     ModelError
-        If the robot depends on time, or has loops that the controller does not support.
+        If the robot depends on time or has loops that the controller does not support, or if the
+        controller fails when it is traced.
+    InputError
+        If the compiled function is called with an array of the wrong shape.
+    ArgumentError
+        If the compiled function is called with an argument that is not numeric.
 
     Examples
     --------
@@ -442,6 +452,8 @@ def parameter_count(parameters: Any) -> int:
     ------
     InputError
         If the array is empty or a single number.
+    ArgumentError
+        If `parameters` is not numeric.
 
     Examples
     --------

@@ -38,7 +38,11 @@ def torque_perturbations(
     Raises
     ------
     ModelError
-        If the robot has closed loops, tendons or time-dependent joints.
+        If the robot has closed loops, tendons with inertia or time-dependent joints.
+    InputError
+        If an array has the wrong shape, or if leading shapes do not broadcast.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Notes
     -----

@@ -76,6 +76,11 @@ class Event:
         float
             Value of the function.
 
+        Raises
+        ------
+        InputError
+            If the function does not return one finite number.
+
         Examples
         --------
         >>> import chasles
@@ -105,6 +110,11 @@ class Event:
         -------
         tuple of ndarray
             The new q (nq,) and qd (nv,).
+
+        Raises
+        ------
+        InputError
+            If `then` does not return a finite state (q, qd) with the shapes of its arguments.
 
         Examples
         --------
@@ -285,14 +295,20 @@ class Trajectory:
         overwrite : bool, optional
             Replace an existing file.
 
-        Returns
-        -------
-        None
-
         Raises
         ------
         InputError
-            If the trajectory is a batch of motions.
+            If the trajectory is a batch of motions, or if an array does not have the size of the
+            robot.
+        ArgumentError
+            If `robot` is not a Robot.
+        ModelError
+            If the ending of the path is not that of a motion file, or if pyarrow is not installed
+            for a .parquet file.
+        ExistingFileError
+            If the file exists and `overwrite` is False.
+        FileError
+            If the file cannot be written.
 
         Notes
         -----

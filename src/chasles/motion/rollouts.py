@@ -179,6 +179,18 @@ def rollout(
         step size is too large for the stiffness or damping of the ground, `Trajectory.unstable`
         holds the first unstable step, and a warning is issued (not on a GPU).
 
+    Raises
+    ------
+    ArgumentError
+        If a keyword argument is unknown, if two of `tau`, `control` and `ctrl` are given, if an
+        option needs another integrator, or if an option has the wrong type.
+    InputError
+        If an array has the wrong shape or is not finite, if `integrator` or an option is not valid,
+        or if `dt` is too large for the damping of a joint.
+    ModelError
+        If the robot depends on time, if it has closed loops and `integrator` is not
+        "time-stepping", or if it or a contact law is not supported.
+
     Notes
     -----
     With CuPy arrays, the motion is computed on their GPU in one launch, in float32 if all arrays
@@ -222,8 +234,10 @@ def rollout_pullback(
 
     Parameters
     ----------
-    robot, q, qd, tau, **options
-        Arguments of `rollout`. All arrays must be NumPy arrays.
+    robot, q, qd, tau : Robot and array_like
+        As in `rollout`. All arrays must be NumPy arrays.
+    **options
+        Options of `rollout`.
     covectors : tuple of array_like, shape (..., n, nv)
         Derivatives of the function with respect to the recorded q and qd; None stands for zero.
         Changes of q are displacements, as in `integrate`.
@@ -233,6 +247,20 @@ def rollout_pullback(
     RolloutGradient
         Gradients for each member of a batch, including gradients with respect to shared inputs.
         Entries for inputs that were not given are None.
+
+    Raises
+    ------
+    ArgumentError
+        If a keyword argument is unknown, if two of `tau`, `control` and `ctrl` are given, if an
+        option needs another integrator, or if an option has the wrong type.
+    InputError
+        If an array has the wrong shape or is not finite, if `integrator` or an option is not valid,
+        or if `dt` is too large for the damping of a joint.
+    ModelError
+        If the robot depends on time, if it has closed loops and `integrator` is not
+        "time-stepping", or if it or a contact law is not supported.
+    NotFiniteError
+        If the gradient is not finite.
 
     Notes
     -----
@@ -248,7 +276,14 @@ def rollout_pullback(
 
     Examples
     --------
-    >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=dt, steps=9) # doctest: +SKIP
+    >>> import chasles, numpy as np
+    >>> robot = chasles.robots.planar(2)
+    >>> dq = np.zeros((4, 2))
+    >>> dq[-1] = 1.0, 0.0  # the first joint position at the end
+    >>> q, qd = [0.0, 0.5], [0.0, 0.0]
+    >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=0.01, steps=3)
+    >>> found.q.round(3)
+    array([0.998, 0.001])
     """
     check_keywords("rollout_pullback", options, Steps.__annotations__)
     made, course = _course(robot, q, qd, tau, **options)

@@ -104,6 +104,11 @@ def lemke(M: Array, d: Array) -> np.ndarray:
     ------
     Infeasible
         If the method ends on a ray.
+    InputError
+        If M does not have shape (n, n), if d does not have shape (n,), or if one of them is not
+        finite.
+    ConvergenceError
+        If the number of pivots exceeds the limit.
 
     Notes
     -----
@@ -232,6 +237,11 @@ def gauss_seidel(
         Forces, residuals and the number of sweeps. Problems without a solution do not raise an
         error; their residual stays large.
 
+    Raises
+    ------
+    InputError
+        If an array does not have the shape above, or if the diagonal of M is not positive.
+
     Examples
     --------
     >>> from chasles import contact
@@ -309,6 +319,13 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     ------
     Infeasible
         If the program is unbounded.
+    InputError
+        If M does not have shape (n, n), if d does not have shape (n,), or if one of them is not
+        finite.
+    ConvergenceError
+        If daqp fails.
+    MissingPackageError
+        If daqp is not installed.
 
     Examples
     --------
@@ -371,6 +388,12 @@ def accelerations_program(
     ------
     Infeasible
         If no qdd satisfies the constraints.
+    InputError
+        If an array has the wrong shape or is not finite.
+    ConvergenceError
+        If daqp fails.
+    MissingPackageError
+        If daqp is not installed.
 
     Examples
     --------

@@ -62,6 +62,15 @@ def computed_torque(
     tau : ndarray, shape (..., nv)
         Joint torques or forces (N m or N).
 
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape, or if a quaternion is zero.
+    ArgumentError
+        If an argument is not an array of real numbers.
+    ModelError
+        If the robot depends on time, or does not have a degree of freedom in `actuated`.
+
     Notes
     -----
     See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of the n

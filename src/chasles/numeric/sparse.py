@@ -61,6 +61,11 @@ def operations(parents: Parents) -> Operations:
     operations : Operations
         Number of rows n, and the sums D1 and D2 that determine the operation counts.
 
+    Raises
+    ------
+    InputError
+        If `parents` is not a sequence of integers with -1 <= parents[i] < i.
+
     Examples
     --------
     >>> from chasles.numeric import sparse
@@ -84,6 +89,11 @@ def pattern(parents: Parents) -> np.ndarray:
     -------
     mask : ndarray of bool, shape (n, n)
         True for entries that may be nonzero.
+
+    Raises
+    ------
+    InputError
+        If `parents` is not a sequence of integers with -1 <= parents[i] < i.
 
     Examples
     --------
@@ -114,7 +124,8 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
     Raises
     ------
     InputError
-        If `freedoms` does not contain one nonnegative integer per body.
+        If `parents` is not a sequence of integers with -1 <= parents[i] < i, or if `freedoms` does
+        not contain one nonnegative integer per body.
 
     Examples
     --------
@@ -159,7 +170,8 @@ def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If a pivot is not positive.
+        If `parents` is not valid, if H does not have shape (..., n, n) or is not finite, if an
+        entry of H is not zero for two rows on different branches, or if a pivot is not positive.
 
     Examples
     --------
@@ -200,7 +212,8 @@ def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     InputError
-        If a pivot is zero.
+        If `parents` is not valid, if H does not have shape (..., n, n) or is not finite, if an
+        entry of H is not zero for two rows on different branches, or if a pivot is zero.
 
     Examples
     --------
@@ -241,6 +254,12 @@ def solve_ltl(L: Any, b: Any, parents: Parents) -> np.ndarray:
     x : ndarray, shape (..., n)
         Solution.
 
+    Raises
+    ------
+    InputError
+        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
+        not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -275,7 +294,7 @@ def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If D does not have n entries.
+        If `parents` is not valid, if an array does not have the shape above, or if L is not finite.
 
     Examples
     --------
@@ -314,6 +333,12 @@ def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
     y : ndarray, shape (..., n)
         Product.
 
+    Raises
+    ------
+    InputError
+        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
+        not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -347,6 +372,12 @@ def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
     y : ndarray, shape (..., n)
         Product.
 
+    Raises
+    ------
+    InputError
+        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
+        not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -379,6 +410,12 @@ def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
     -------
     y : ndarray, shape (..., n)
         Product.
+
+    Raises
+    ------
+    InputError
+        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
+        not finite.
 
     Examples
     --------
@@ -414,6 +451,12 @@ def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
     x : ndarray, shape (..., n)
         Solution.
 
+    Raises
+    ------
+    InputError
+        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
+        not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -445,6 +488,12 @@ def solve_lower_transposed(L: Any, b: Any, parents: Parents) -> np.ndarray:
     -------
     x : ndarray, shape (..., n)
         Solution.
+
+    Raises
+    ------
+    InputError
+        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
+        not finite.
 
     Examples
     --------

@@ -29,6 +29,11 @@ def span(S: Any) -> np.ndarray:
     columns : ndarray, shape (n, rank)
         Orthonormal columns.
 
+    Raises
+    ------
+    InputError
+        If S does not have shape (n, m), or is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -55,6 +60,11 @@ def complement(S: Any) -> np.ndarray:
     T : ndarray, shape (n, n - rank)
         Basis of the forces. If S is a force subspace, T is a basis of the motions on which these
         forces do no work (Featherstone 2008, table 3.1).
+
+    Raises
+    ------
+    InputError
+        If S does not have shape (n, m), or is not finite.
 
     Examples
     --------
@@ -89,7 +99,8 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     Raises
     ------
     InputError
-        If the space is not the direct sum of the subspaces, or if v has the wrong length.
+        If a subspace does not have shape (n, m) or is not finite, if the space is not the direct
+        sum of the subspaces, or if v does not have shape (n,).
 
     Examples
     --------
@@ -134,6 +145,11 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     f_c : ndarray, shape (6,)
         Constraint force, which does no work on motions in S.
 
+    Raises
+    ------
+    InputError
+        If an array does not have the shape above, or if S is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -166,7 +182,8 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
     Raises
     ------
     InputError
-        If the number of forces is not m, or if the matrix S.T @ forces is singular.
+        If a matrix is not two-dimensional or not finite, if the number of forces is not m, or if
+        the matrix S.T @ forces is singular.
 
     Notes
     -----
@@ -230,6 +247,11 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     result : Constrained
         Acceleration a = Phi f + b of the body, and the constraint force.
 
+    Raises
+    ------
+    InputError
+        If I, S or f does not have the shape above, or if S is not finite.
+
     Notes
     -----
     The acceleration of the body is a = S qdd + c.
@@ -272,6 +294,11 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
     -------
     result : Constrained
         Acceleration a = Phi f + b of the body, and the constraint force.
+
+    Raises
+    ------
+    InputError
+        If I, T or f does not have the shape above, or if T is not finite.
 
     Notes
     -----
@@ -323,6 +350,11 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
     qdd : ndarray, shape (m,)
         Accelerations.
 
+    Raises
+    ------
+    InputError
+        If I, S or f does not have the shape above, or if S is not finite.
+
     Examples
     --------
     >>> import numpy as np
@@ -356,7 +388,8 @@ def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     InputError
-        If the shapes of H and C do not match.
+        If the shapes of H and C do not match, or if the batch shapes of the subsystems do not
+        broadcast.
 
     Notes
     -----

@@ -125,6 +125,16 @@ def compare(
     Agreement
         Largest difference in each term, the first difference and its likely cause.
 
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    InputError
+        If `library` is unknown or not installed, if it cannot read the file, if `tolerance` is not
+        a positive finite number, or if no configuration is found in which the loops are closed.
+    ModelError
+        If no format of the library can represent the robot, or if the motion file is not valid.
+
     Notes
     -----
     Joint orders, quaternions and floating-base velocities are converted (`chasles.conventions`).

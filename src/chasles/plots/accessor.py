@@ -72,7 +72,10 @@ class Plots:
         Raises
         ------
         InputError
-            If the numbers of samples differ.
+            If an array does not have shape (n, nq) or (n, nv) with at least two samples, if it is
+            not finite, or if the numbers of samples differ.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Examples
         --------
@@ -115,7 +118,10 @@ class Plots:
         Raises
         ------
         InputError
-            If the numbers of samples differ.
+            If an array does not have shape (n, nq) or (n, nv) with at least two samples, if it is
+            not finite, or if the numbers of samples differ.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Examples
         --------
@@ -169,6 +175,17 @@ class Plots:
         -------
         axes : matplotlib Axes
             The axes.
+
+        Raises
+        ------
+        InputError
+            If `rows` is unknown, if an array has the wrong shape or is not finite, if `joints` does
+            not name two joints with one coordinate each, if `points` is less than 2, or if `t` is
+            combined with `joints`.
+        ModelError
+            If the robot has loops, or does not have the frame or a joint.
+        ArgumentError
+            If an array does not contain real numbers.
 
         Notes
         -----
@@ -238,6 +255,16 @@ class Plots:
         axes : matplotlib Axes
             The axes, with gaps where the condition number is infinite.
 
+        Raises
+        ------
+        InputError
+            If `of` or `rows` is unknown, if an array has the wrong shape or is not finite, or if
+            the robot has no degrees of freedom.
+        ModelError
+            If the robot does not have the frame, or if it has loops and `of` is "jacobian".
+        ArgumentError
+            If an array does not contain real numbers.
+
         Notes
         -----
         If degrees of freedom have different units (rad and m), the condition number depends on the
@@ -305,6 +332,16 @@ class Plots:
         axes : matplotlib Axes
             The axes.
 
+        Raises
+        ------
+        InputError
+            If `plane` is unknown, if `samples` is less than 2, if `q` has the wrong shape or is not
+            finite, or if `axes` is not three-dimensional for a three-dimensional plot.
+        ModelError
+            If the robot does not have the frame, or if it has loops and `q` is not given.
+        ArgumentError
+            If an array does not contain real numbers.
+
         Examples
         --------
         >>> import chasles
@@ -365,6 +402,16 @@ class Plots:
         -------
         axes : matplotlib Axes
             The axes. For each n, all joints after the first n are fixed at their neutral position.
+
+        Raises
+        ------
+        InputError
+            If `function`, a method or the value of an option is unknown, or if `lengths` is not a
+            sequence of joint counts from 1 to the number of joints.
+        ArgumentError
+            If the function does not have an option, or lacks a required one.
+        ModelError
+            If the robot has loops, or does not support a method in `methods`.
 
         Examples
         --------

@@ -45,6 +45,12 @@ class Configuring(Computing):
             at its zero position, where its two frames coincide. Without `within`, the configuration
             may violate joint limits.
 
+        Raises
+        ------
+        ImpossiblePosition
+            If `within` is True, and the loops cannot be closed with the independent coordinates
+            within their limits.
+
         Examples
         --------
         >>> import chasles
@@ -77,6 +83,13 @@ class Configuring(Computing):
             spherical joints, are unchanged. The loops may be open in the result; `assemble` closes
             them.
 
+        Raises
+        ------
+        InputError
+            If `q` does not have nq entries along its last axis.
+        ArgumentError
+            If `q` is not an array of real numbers.
+
         Examples
         --------
         >>> import chasles
@@ -101,6 +114,13 @@ class Configuring(Computing):
         -------
         inside : ndarray of bool, shape (...)
             False if a coordinate is NaN or outside its limits.
+
+        Raises
+        ------
+        InputError
+            If `q` does not have nq entries along its last axis, or if `tolerance` is negative.
+        ArgumentError
+            If `q` is not an array of real numbers.
 
         Examples
         --------
@@ -129,6 +149,15 @@ class Configuring(Computing):
         -------
         q : ndarray, shape (..., nq)
             Configuration. `chasles.conventions.position_by_name` is the inverse.
+
+        Raises
+        ------
+        ArgumentError
+            If `values` is not a mapping.
+        ModelError
+            If the robot does not have a joint in `values`.
+        InputError
+            If an array does not have one entry per coordinate along its last axis.
 
         Examples
         --------
@@ -169,6 +198,13 @@ class Configuring(Computing):
             only one limit, values are within 2 pi rad or 2 m of it, on the allowed side.
             Orientations are uniformly distributed. Loops are not closed; use `assemble` to close
             them.
+
+        Raises
+        ------
+        InputError
+            If `rng` may be a seed or a batch size, if both `rng` and `seed` are given, if one of
+            them is not valid, or if `size` is not a non-negative integer or a tuple of such
+            integers.
 
         Examples
         --------
@@ -217,6 +253,15 @@ class Configuring(Computing):
             tolerance, degrees of freedom that the loops lock, and, for loops with redundant
             equations, joint types that allow the same motion with fewer equations.
 
+        Raises
+        ------
+        InputError
+            If `q` does not have shape (nq,), or if the robot is evaluated at several times.
+        OpenLoop
+            If the loops are not closed in configuration q.
+        ArgumentError
+            If `q` is not numeric.
+
         Examples
         --------
         >>> import chasles
@@ -248,6 +293,10 @@ class Configuring(Computing):
             If the loops cannot be closed.
         SingularPosition
             If y does not determine q.
+        InputError
+            If `y` has the wrong shape, or is not finite.
+        ArgumentError
+            If `y` is not numeric.
 
         Examples
         --------
@@ -284,6 +333,10 @@ class Configuring(Computing):
             If the loops are not closed in configuration q.
         SingularPosition
             If yd does not determine qd.
+        InputError
+            If an array has the wrong shape.
+        ArgumentError
+            If an argument is not numeric.
 
         Examples
         --------
@@ -320,41 +373,41 @@ class Configuring(Computing):
 
         Parameters
         ----------
-        targets
+        targets : mapping from str to target, or target
             Mapping from frames to targets. A target is a pose (..., 4, 4) in the world, an object
             from `chasles.targets` (`Pose`, `Position`, `Orientation`, `Axis`, `LookAt`,
             `Relative`), or a list of such objects. The key "center of mass" requires a
             `CenterOfMass`. Leading axes are batch axes and broadcast. A target passed instead of
             a mapping applies to `robot.tool`.
-        avoid
+        avoid : mapping from str to shape, or Avoid, optional
             Mapping from obstacle names to shapes, or `chasles.distances.Avoid`. Solutions avoid
             self-collisions and collisions with the obstacles.
-        guess
-            Configuration (..., nq) at which the first search starts, clipped to the limits. The
+        guess : array_like, shape (..., nq), optional
+            Configuration at which the first search starts, clipped to the limits. The
             guess also defines the positions of the joints in `fixed`.
-        near
-            Configuration (..., nq), which may be outside the limits. Of all solutions found, the
+        near : array_like, shape (..., nq), optional
+            Configuration, which may be outside the limits. Of all solutions found, the
             nearest to this configuration is returned.
-        fixed
+        fixed : str or sequence of str, optional
             Names of joints that keep their position in the guess. Without a guess, they keep their
             position in `near` or, without either, in the neutral configuration.
-        solutions
+        solutions : {"first", "all"}, optional
             "first" for one solution per problem, "all" for all distinct solutions.
-        count
+        count : int, optional
             Maximum number of solutions per problem with `solutions="all"`.
-        comfort
-            Preferred configuration (..., nq), or "limits" for the midpoints of the joint limits.
+        comfort : array_like, shape (..., nq), or "limits", optional
+            Preferred configuration, or "limits" for the midpoints of the joint limits.
             For a redundant robot, the solution is as close to this configuration as the targets
             allow.
-        comfort_weight
-            Weights (nv,) of the squared distances from `comfort`.
-        wraps
+        comfort_weight : array_like, shape (nv,), optional
+            Weights of the squared distances from `comfort`.
+        wraps : bool, optional
             With `solutions="all"`, include solutions that differ by full turns of joints.
-        seed
+        seed : int, optional
             Seed for the initial configurations. Default: 0.
-        tries
+        tries : int, optional
             Maximum number of initial configurations per problem.
-        threads
+        threads : int, optional
             Number of threads. Default: all for large batches.
 
         Returns
@@ -362,6 +415,17 @@ class Configuring(Computing):
         Solution
             `q`, `solved`, `residual`, `iterations`, `limits` and `complete`. If no solution was
             found, `solved` is False and q is the configuration with the smallest error.
+
+        Raises
+        ------
+        ModelError
+            If the robot does not have a frame or a joint that is named.
+        InputError
+            If a target is not valid, if an array has the wrong shape, if `targets` and `guess` do
+            not broadcast, or if an option is out of range.
+        ArgumentError
+            If an argument has the wrong type, or if an option is not supported with arrays on a GPU
+            or with recorded derivatives.
 
         Notes
         -----

@@ -44,7 +44,7 @@ class Deriving(Moving):
         ----------
         function : str
             Name of a method of the robot.
-        backend, method, dissipation, dtype
+        backend, method, dissipation : optional
             As in `chasles.compile`.
         wrenches : tuple of WrenchKey
             External wrenches that become inputs of the function.
@@ -52,6 +52,8 @@ class Deriving(Moving):
             Derivative to compile instead of the function.
         parameters : tuple of str
             Model parameters that become inputs of the function.
+        dtype : {"float64", "float32"}, optional
+            Data type of all arrays.
         **options
             Options of the method, for example frame="tool".
 
@@ -63,7 +65,12 @@ class Deriving(Moving):
         Raises
         ------
         ModelError
-            If the robot has loops that the compiled function would not keep closed.
+            If the robot has loops that the compiled function would not keep closed, if it does not
+            support the method, or if it does not have a parameter or a frame with a given name.
+        InputError
+            If `function`, `backend`, `method`, `dtype` or the value of an option is unknown.
+        ArgumentError
+            If the function does not have an option, or lacks a required one.
 
         Examples
         --------
@@ -94,21 +101,21 @@ class Deriving(Moving):
 
         Parameters
         ----------
-        function
+        function : str or callable
             Name of a robot function, or a Python function of arrays that may call robot functions
             and functions of the array library. The arguments of a Python function must be named q,
             qd, qdd or tau, or be listed in `shapes`.
-        batch
+        batch : int or tuple of int, optional
             Number of states, or the leading shape of all arrays.
-        library
+        library : {"cupy", "torch"}, optional
             Array library whose arrays, memory and stream are used.
-        dtype
-            "float64" or "float32".
-        device
+        dtype : {"float64", "float32"}, optional
+            Data type of all arrays.
+        device : int, optional
             Index of the GPU. Default: the current device of the library.
-        shapes
+        shapes : mapping from str to tuple of int, optional
             Shapes of additional arguments of a Python function, for one state.
-        options
+        **options
             Options of the named function, for example frame="tool".
 
         Returns
@@ -118,6 +125,25 @@ class Deriving(Moving):
             arguments launches the graph on the array library's current stream and returns
             `outputs`, which every launch overwrites. Arrays passed to a call are first copied to
             the inputs.
+
+        Raises
+        ------
+        InputError
+            If `library` or `dtype` is unknown, if `batch` is not valid, or if the arrays need more
+            than the available memory.
+        ArgumentError
+            If `function` is neither a name nor a Python function, if the shape of an argument is
+            unknown, or if an option does not apply.
+
+        Examples
+        --------
+        A graph needs a GPU.
+
+        >>> import chasles
+        >>> robot = chasles.robots.puma560()
+        >>> graph = robot.graph("forward_dynamics", 1000)  # doctest: +SKIP
+        >>> graph.inputs["tau"][...] = 1.0  # doctest: +SKIP
+        >>> qdd = graph()  # doctest: +SKIP
         """
         lead = batch if isinstance(batch, tuple) else (batch,)
         lead = tuple(checked_count("graph: batch", size) for size in lead)
@@ -173,7 +199,7 @@ class Deriving(Moving):
             Arguments with respect to which derivatives are computed. Default: all.
         order : {1, 2}, optional
             Order of the derivatives.
-        f_ext, dissipation, method, out, threads
+        f_ext, dissipation, method, out, threads : optional
             As in the function.
         **options
             Options of the function, for example frame="tool".
@@ -186,6 +212,18 @@ class Deriving(Moving):
             Derivatives with respect to q are derivatives of f(integrate(q, d)) with respect to d at
             d = 0, and have nv columns. With order 2, there is one array for each pair of arguments,
             and its shape is the shape of the result followed by the shapes of both arguments.
+
+        Raises
+        ------
+        InputError
+            If `function`, an argument in `wrt`, `method` or the value of an option is unknown, if
+            `order` is not 1 or 2, or if an array has the wrong shape.
+        ArgumentError
+            If the function does not have an option, if a required option is missing, or if the
+            number of arrays is wrong.
+        ModelError
+            If the derivatives would not keep the loops of the robot closed, or if the robot does
+            not support the method.
 
         Examples
         --------
@@ -239,7 +277,7 @@ class Deriving(Moving):
             Array with the shape of the result.
         wrt : str or sequence of str, optional
             Arguments with respect to which derivatives are computed. Default: all.
-        f_ext, dissipation, method, out, threads
+        f_ext, dissipation, method, out, threads : optional
             As in the function.
         **options
             Options of the function.
@@ -247,7 +285,19 @@ class Deriving(Moving):
         Returns
         -------
         ndarray or tuple of ndarray
-            Vector-Jacobian product for each argument in `wrt`.
+            Vector-Jacobian product for each argument in `wrt`, with the shape of the argument.
+
+        Raises
+        ------
+        InputError
+            If `function`, an argument in `wrt`, `method` or the value of an option is unknown, or
+            if an array has the wrong shape.
+        ArgumentError
+            If the function does not have an option, if a required option is missing, or if the
+            number of arrays is wrong.
+        ModelError
+            If the derivatives would not keep the loops of the robot closed, or if the robot does
+            not support the method.
 
         Examples
         --------
@@ -293,7 +343,7 @@ class Deriving(Moving):
             Default: all joints.
         coordinates : {"independent", "tree"}, optional
             Coordinates of a robot with loops; see Notes.
-        f_ext, dissipation, out, threads
+        f_ext, dissipation, out, threads : optional
             As in `forward_dynamics`.
 
         Returns
@@ -310,6 +360,13 @@ class Deriving(Moving):
             If q or qd violates the loop constraints.
         SingularPosition
             If `loop_matrix` loses rank at q.
+        ArgumentError
+            If an array is not a NumPy array, or if `dt` or `actuation` has the wrong type.
+        InputError
+            If an array has the wrong shape, if `dt` is not positive and finite, if `actuation` is
+            not finite or names a joint twice, or if `out` cannot hold the result.
+        ModelError
+            If the robot depends on time, or does not have a joint in `actuation`.
 
         Notes
         -----
@@ -359,10 +416,17 @@ class Deriving(Moving):
 
         Returns
         -------
-        rows, columns : ndarray of int
+        rows, columns : ndarray of int, shape (entries,)
             For "mass_matrix", indices of the lower triangle, row by row. For "ltl_factor" and L in
             "ltdl_factors", indices of joint pairs on the same branch of the tree. All other entries
             are zero or follow from symmetry.
+
+        Raises
+        ------
+        InputError
+            If the function has no packed result.
+        ArgumentError
+            If `function` is not a string.
 
         Examples
         --------

@@ -34,6 +34,17 @@ class Editing(Parametric):
         Robot
             Robot without the coordinates of these joints.
 
+        Raises
+        ------
+        ModelError
+            If the robot does not have a joint in `positions`, if the joint mimics another one, or
+            if a coupling does not hold with the locked joints.
+        InputError
+            If a position does not have one finite number per coordinate.
+        ArgumentError
+            If `positions` is not a mapping, a name or a sequence of names, or if a position is not
+            numeric.
+
         Examples
         --------
         >>> import chasles
@@ -84,6 +95,17 @@ class Editing(Parametric):
         Robot
             Robot with the payload.
 
+        Raises
+        ------
+        InputError
+            If `mass` is not zero or positive, if `center` is not three finite numbers, or if
+            `inertia` is not a symmetric 3x3 matrix that a body can have.
+        ArgumentError
+            If a value is not numeric, or if `name` is not a string.
+        ModelError
+            If the robot does not have the frame, if the frame does not move, or if the robot
+            already has a frame with the name of the payload.
+
         Examples
         --------
         >>> import chasles
@@ -127,6 +149,15 @@ class Editing(Parametric):
             section 3.5). `driving_forces` returns the torques that produce the prescribed motions.
             Call functions on `robot.at_time(t)`.
 
+        Raises
+        ------
+        ArgumentError
+            If `motions` is not a dictionary of functions with string keys.
+        ModelError
+            If the robot does not have a joint in `motions`, if the motion of a joint cannot be
+            prescribed, or if a function fails for a symbolic time or returns the wrong number of
+            values.
+
         Examples
         --------
         >>> import chasles
@@ -153,6 +184,16 @@ class Editing(Parametric):
         -------
         Robot
             Robot with these parameters.
+
+        Raises
+        ------
+        ModelError
+            If the robot does not have a parameter in `values`.
+        InputError
+            If a value has the wrong shape, is not finite or is out of range, or if no body can have
+            the inertia of a link.
+        ArgumentError
+            If `values` is not a dictionary with string keys, or if a value is not numeric.
 
         Examples
         --------
@@ -207,6 +248,14 @@ class Editing(Parametric):
         Robot
             Robot that consists of the subtree.
 
+        Raises
+        ------
+        ModelError
+            If the robot does not have the link, or if a joint in the subtree mimics a joint
+            outside.
+        ArgumentError
+            If `link` is not a string.
+
         Examples
         --------
         >>> import chasles
@@ -227,6 +276,13 @@ class Editing(Parametric):
         -------
         Robot
             Robot with this gravity.
+
+        Raises
+        ------
+        InputError
+            If `gravity` is not three finite numbers.
+        ArgumentError
+            If `gravity` is not numeric.
 
         Examples
         --------
@@ -284,6 +340,11 @@ class Editing(Parametric):
         ------
         LockedMechanism
             If the loops lock one of these coordinates.
+        ModelError
+            If the robot does not have a coordinate in `freedoms`, or if the coordinates do not
+            determine all others.
+        ArgumentError
+            If a name is not a string.
 
         Examples
         --------
@@ -310,13 +371,20 @@ class Editing(Parametric):
         Robot
             Robot with these loops.
 
+        Raises
+        ------
+        ArgumentError
+            If an argument is not a loop.
+        ModelError
+            If a loop refers to links that the robot does not have.
+
         Examples
         --------
         >>> import chasles
         >>> from chasles.model import LoopData
-        >>> robot = chasles.load("humanoid.urdf", floating=True)  # doctest: +SKIP
-        >>> weld = LoopData("left", "fixed", None, "left_foot")
-        >>> standing = robot.with_loops(weld)  # doctest: +SKIP
+        >>> weld = LoopData("weld", "fixed", None, "link2")
+        >>> chasles.robots.planar(2).with_loops(weld).loops
+        ('weld',)
         """
         for loop in loops:
             if not isinstance(loop, LoopData):
@@ -341,6 +409,13 @@ class Editing(Parametric):
             Robot with these couplings. In `loop_residual` and similar functions, the rows of
             couplings follow those of loops. If a coupling depends on time, call functions on
             `robot.at_time(t)`.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument is not a coupling.
+        ModelError
+            If a coupling refers to coordinates or frames that the robot does not have.
 
         Examples
         --------

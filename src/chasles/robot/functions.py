@@ -41,6 +41,13 @@ class Computing(Identity):
         q : ndarray, shape (..., nq)
             Configuration after one second (rad or m).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+
         Examples
         --------
         >>> import chasles
@@ -72,6 +79,13 @@ class Computing(Identity):
         -------
         v : ndarray, shape (..., nv)
             Joint velocity (rad/s or m/s).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
 
         Examples
         --------
@@ -111,6 +125,17 @@ class Computing(Identity):
         -------
         T : ndarray, shape (..., 4, 4)
             Homogeneous transform from the frame to the world, with translation in m.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
+            if the robot does not support the method.
 
         Notes
         -----
@@ -169,6 +194,17 @@ class Computing(Identity):
         -------
         v : ndarray, shape (..., 6)
             Angular velocity (rad/s) and linear velocity (m/s) of the body point `at`.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
+            if the robot does not support the method.
 
         Notes
         -----
@@ -237,6 +273,17 @@ class Computing(Identity):
         a : ndarray, shape (..., 6)
             Angular acceleration (rad/s2) and linear acceleration (m/s2).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
+            if the robot does not support the method.
+
         Notes
         -----
         A "classical" acceleration is the acceleration of the body point `at`. A "spatial"
@@ -299,6 +346,16 @@ class Computing(Identity):
         J : ndarray, shape (..., 6, nv)
             Three angular rows (rad/s) and three linear rows (m/s) per unit joint velocity.
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not have the frame.
+
         Examples
         --------
         >>> import chasles
@@ -359,6 +416,16 @@ class Computing(Identity):
         J : ndarray, shape (..., 6, nv)
             Three angular rows (rad/s) and three linear rows (m/s) per unit joint velocity.
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not have the frame.
+
         Notes
         -----
         See Umetani and Yoshida (1989) and Featherstone (2008), example 9.4.
@@ -401,6 +468,15 @@ class Computing(Identity):
         r : ndarray, shape (..., rows)
             Closure errors (rad and m).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
+
         Examples
         --------
         >>> import chasles
@@ -431,7 +507,16 @@ class Computing(Identity):
         Returns
         -------
         A : ndarray, shape (..., rows, nv)
-            Constraint Jacobian.
+            Constraint Jacobian (rad/s or m/s per unit joint velocity).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -460,6 +545,15 @@ class Computing(Identity):
         -------
         b : ndarray, shape (..., rows)
             Right-hand side (rad/s and m/s).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -492,6 +586,15 @@ class Computing(Identity):
         -------
         b : ndarray, shape (..., rows)
             Right-hand side (rad/s2 and m/s2).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -527,6 +630,15 @@ class Computing(Identity):
         B : ndarray, shape (..., degrees of freedom, nv)
             One row for each degree of freedom of each loop joint. The velocities are those of the
             child link relative to the parent link.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Notes
         -----
@@ -599,6 +711,15 @@ class Computing(Identity):
 
         Raises
         ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, if `method` or another option
+            has an unknown value, or if `stabilization` or `tolerance` is not positive and finite.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have a frame in
+            `f_ext`, if the robot does not support the method, or if the robot does not have loops
+            or couplings.
         OpenLoop
             If q or qd violates the loop constraints.
         SingularPosition
@@ -659,6 +780,15 @@ class Computing(Identity):
         f : ndarray, shape (..., loops, 6)
             Moment (N m) and force (N) that the parent link exerts on the child link, in the axes
             and about the origin of the joint frame on the child link.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -750,8 +880,20 @@ class Computing(Identity):
 
         Raises
         ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, if `method` or another option
+            has an unknown value, or if `weights` has a value that is not positive, or a name that
+            is not actuated.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have a frame in
+            `f_ext`, if the robot does not have a degree of freedom in `actuated`, if the robot does
+            not support the method, or if `actuated` is given for a robot without loops.
         UnderActuated
             If `actuated` cannot produce the motion.
+        OpenLoop
+            If `actuated` is given, and q, qd or qdd violates the loop constraints.
 
         Notes
         -----
@@ -849,6 +991,21 @@ class Computing(Identity):
         qdd : ndarray, shape (..., nv)
             Joint accelerations (rad/s2 or m/s2).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have a frame in
+            `f_ext`, or if the robot does not support the method.
+        OpenLoop
+            If the robot has loops, and q or qd violates the loop constraints.
+        SingularPosition
+            If the robot has loops, and `loop_matrix` loses rank at q.
+
         Notes
         -----
         M must be invertible. An error is raised if a joint moves no inertia. If M is singular only
@@ -942,6 +1099,15 @@ class Computing(Identity):
 
         Raises
         ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have a frame in
+            `f_ext`, if the robot does not have a joint in `known`, or if the robot does not support
+            the method.
         OverDetermined
             If the known accelerations contradict the loops.
         OpenLoop
@@ -993,6 +1159,15 @@ class Computing(Identity):
         tau : ndarray, shape (..., nv)
             Joint torques or forces (N m or N).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
+
         Examples
         --------
         >>> import chasles
@@ -1024,6 +1199,15 @@ class Computing(Identity):
         -------
         tau : ndarray, shape (..., nv)
             Joint torques or forces (N m or N).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -1070,6 +1254,15 @@ class Computing(Identity):
         tau : ndarray, shape (..., nv)
             Joint torques or forces (N m or N).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
+
         Examples
         --------
         >>> import chasles
@@ -1110,6 +1303,15 @@ class Computing(Identity):
         -------
         act_rate : ndarray, shape (..., na)
             Activation rates (1/s).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -1160,6 +1362,17 @@ class Computing(Identity):
         h : ndarray, shape (..., nv)
             Joint torques or forces (N m or N).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have a frame in
+            `f_ext`, or if the robot does not support the method.
+
         Notes
         -----
         Methods: "newton-euler-vector" (Luh, Walker, Paul 1980), "parallel-axes", "lagrange"
@@ -1196,7 +1409,16 @@ class Computing(Identity):
         Returns
         -------
         C : ndarray, shape (..., nv, nv)
-            Coriolis matrix.
+            Coriolis matrix (N m or N per unit joint velocity).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -1235,11 +1457,23 @@ class Computing(Identity):
         Returns
         -------
         D : ndarray, shape (..., nv, nv)
-            Mass matrix; see `mass_matrix`.
+            Mass matrix (kg m2 or kg); see `mass_matrix`.
         C : ndarray, shape (..., nv, nv, nv)
-            Symmetric matrix of Christoffel symbols for each torque.
+            Symmetric matrix of Christoffel symbols for each torque (N m or N per product of joint
+            velocities).
         G : ndarray, shape (..., nv)
             Gravity torques or forces (N m or N); see `gravity_forces`.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not support the
+            method.
 
         Notes
         -----
@@ -1308,6 +1542,21 @@ class Computing(Identity):
             Mass matrix (kg m2 or kg), with shape (..., n, n) in independent coordinates and (...,
             nv (nv + 1) / 2) if packed.
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not support the
+            method.
+        OpenLoop
+            If `coordinates` is "independent", and q does not close the loops.
+        SingularPosition
+            If `coordinates` is "independent", and `loop_matrix` loses rank at q.
+
         Notes
         -----
         For a robot with loops, "tree" selects the matrix M in M qdd + h = tau + A' multipliers.
@@ -1369,7 +1618,23 @@ class Computing(Identity):
         Returns
         -------
         M_inverse : ndarray, shape (..., nv, nv)
-            Inverse of the mass matrix, with shape (..., n, n) in independent coordinates.
+            Inverse of the mass matrix (1/(kg m2) or 1/kg), with shape (..., n, n) in independent
+            coordinates.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not support the method,
+            or if the robot has loops and `coordinates` is None.
+        OpenLoop
+            If `coordinates` is "independent", and q does not close the loops.
+        SingularPosition
+            If `coordinates` is "independent", and `loop_matrix` loses rank at q.
 
         Notes
         -----
@@ -1436,7 +1701,20 @@ class Computing(Identity):
         Returns
         -------
         L : ndarray, shape (..., 6, 6)
-            Inverse inertia, with shape (..., 6k, 6k) for k frames.
+            Inverse inertia (1/(kg m2) or 1/kg), with shape (..., 6k, 6k) for k frames.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
+            if the robot does not support the method.
+        OpenLoop
+            If the robot has loops, and q does not close them.
 
         Notes
         -----
@@ -1494,7 +1772,16 @@ class Computing(Identity):
             Unit lower triangular factor, with the sparsity of M. If packed, the shape of L is (...,
             number of entries).
         D : ndarray, shape (..., nv)
-            Diagonal factor.
+            Diagonal factor (kg m2 or kg).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Notes
         -----
@@ -1537,6 +1824,15 @@ class Computing(Identity):
             Lower triangular factor, with the sparsity of M. If packed, the shape of L is (...,
             number of entries).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
+
         Notes
         -----
         Rows and packed entries are in the same order as in `ltdl_factors`.
@@ -1577,7 +1873,17 @@ class Computing(Identity):
         B : ndarray, shape (..., nv, nv)
             Inverse of A.
         D : ndarray, shape (..., nv, nv)
-            Block-diagonal matrix of articulated-body inertias projected onto each joint.
+            Block-diagonal matrix of articulated-body inertias projected onto each joint (kg m2 or
+            kg).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot has mimic joints.
 
         Notes
         -----
@@ -1631,6 +1937,16 @@ class Computing(Identity):
         f : ndarray, shape (..., moving joints, 6)
             Moment (N m) and force (N) at the joint, in the axes of the child link. Rows are in the
             order of `moving_joints`.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type, or if the robot has loops and `multipliers` is None.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not have a frame in
+            `f_ext`.
 
         Notes
         -----
@@ -1692,6 +2008,16 @@ class Computing(Identity):
         tau : ndarray, shape (..., prescribed degrees of freedom)
             Joint torques or forces (N m or N), including those that accelerate the armature.
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type, or if the robot has loops and `multipliers` is None.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not have a frame in
+            `f_ext`.
+
         Examples
         --------
         >>> import chasles
@@ -1749,11 +2075,22 @@ class Computing(Identity):
         Returns
         -------
         D0 : ndarray, shape (..., nv, nv)
-            Derivative with respect to qdd.
+            Derivative with respect to qdd (kg m2 or kg).
         V0 : ndarray, shape (..., nv, nv)
-            Derivative with respect to qd.
+            Derivative with respect to qd (N m or N per rad/s or m/s).
         P0 : ndarray, shape (..., nv, nv)
-            Derivative with respect to q.
+            Derivative with respect to q (N m or N per rad or m).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), if the robot does not have a frame in
+            `f_ext`, or if the robot does not support the method.
 
         Notes
         -----
@@ -1808,7 +2145,17 @@ class Computing(Identity):
         Returns
         -------
         Y : ndarray, shape (..., nv, 10 * len(moving_joints))
-            Regressor, with columns in the order of `inertial_parameters`.
+            Regressor (N m or N per unit parameter), with columns in the order of
+            `inertial_parameters`.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Notes
         -----
@@ -1859,6 +2206,17 @@ class Computing(Identity):
         T : ndarray, shape (...)
             Kinetic energy (J).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not support the
+            method.
+
         Notes
         -----
         Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces of matrix products, Legnani
@@ -1902,6 +2260,17 @@ class Computing(Identity):
         U : ndarray, shape (...)
             Potential energy (J).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`), or if the robot does not support the
+            method.
+
         Notes
         -----
         Methods: "spatial" (Featherstone 2008) and "homogeneous" (traces of matrix products, Legnani
@@ -1934,6 +2303,15 @@ class Computing(Identity):
         -------
         c : ndarray, shape (..., 3)
             Position (m).
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------
@@ -1973,6 +2351,16 @@ class Computing(Identity):
         h : ndarray, shape (..., 6)
             Angular momentum (kg m2/s) and linear momentum (kg m/s).
 
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, if a quaternion is zero, or if `method` or another
+            option has an unknown value.
+        ModelError
+            If the robot depends on time (see `at_time`).
+
         Examples
         --------
         >>> import chasles
@@ -2002,6 +2390,15 @@ class Computing(Identity):
         -------
         A : ndarray, shape (..., 6, nv)
             Three angular rows (kg m2/s) and three linear rows (kg m/s) per unit joint velocity.
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has the wrong type.
+        InputError
+            If an array has the wrong shape, or if a quaternion is zero.
+        ModelError
+            If the robot depends on time (see `at_time`).
 
         Examples
         --------

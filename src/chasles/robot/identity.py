@@ -207,6 +207,13 @@ class Identity(Named):
         JointData
             Type, axis, limits, damping, friction, mimic relation and more.
 
+        Raises
+        ------
+        ModelError
+            If the robot does not have the joint.
+        ArgumentError
+            If `name` is not a string.
+
         Examples
         --------
         >>> import chasles
@@ -232,7 +239,15 @@ class Identity(Named):
         Returns
         -------
         ndarray
-            The value.
+            Value in the unit above, with shape () for a mass, (3,) for a center or gravity, (3, 3)
+            for an inertia, and (4, 4) for a placement.
+
+        Raises
+        ------
+        ModelError
+            If the robot does not have the parameter.
+        ArgumentError
+            If `name` is not a string.
 
         Examples
         --------
@@ -274,6 +289,15 @@ class Identity(Named):
             Robot at this time. The independent coordinates are selected at t = 0 and do not depend
             on `t`.
 
+        Raises
+        ------
+        ModelError
+            If the robot does not depend on time.
+        ArgumentError
+            If `t` is not a number or an array of numbers.
+        InputError
+            If `t` is not finite.
+
         Examples
         --------
         >>> import chasles
@@ -300,6 +324,13 @@ class Identity(Named):
         -------
         Robot
             Robot at this time.
+
+        Raises
+        ------
+        ArgumentError
+            If the robot depends on time, and `t` is not a number or an array of numbers.
+        InputError
+            If the robot depends on time, and `t` is not finite.
 
         Examples
         --------

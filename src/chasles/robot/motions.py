@@ -38,9 +38,9 @@ class Moving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, qddd, ..., in this order or by keyword. The number of
-            derivatives is the order of the result.
+        *rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, qddd, ..., in this order. The number of derivatives, including
+            those in `named_rates`, is the order of the result.
         frame : str
             Name of a link or frame, which may also be the last positional argument, after the
             rates.
@@ -51,8 +51,10 @@ class Moving(Configuring):
         method : str, optional
             "joint-motion" (Mitra's method, docs/mitra.md; computed in the base frame),
             "link-frames" (computed in link frames) or "fastest".
-        out, threads
+        out, threads : optional
             As in `frame_velocity`.
+        **named_rates : array_like, shape (..., nv)
+            Time derivatives of the remaining orders, by keyword.
 
         Returns
         -------
@@ -60,6 +62,16 @@ class Moving(Configuring):
             Row k contains the k-th derivatives of the angular velocity (rad/s^(k+1)) and of the
             velocity of the reference point (m/s^(k+1)). Rows 0 and 1 are `frame_velocity` and the
             classical `frame_acceleration`.
+
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, if several frames are given, or if a keyword argument is
+            unknown.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape, or if an option has an unknown value.
 
         Examples
         --------
@@ -94,24 +106,36 @@ class Moving(Configuring):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            The n time derivatives qd, qdd, ..., in this order or by keyword.
+        *rates : array_like, shape (..., nv)
+            The n time derivatives qd, qdd, ..., in this order.
         frame : str
             Name of a link or frame.
-        axes, at
+        axes, at : optional
             As in `jacobian`.
         order : int, optional
             Expected number of rates. A different number raises an error.
         method : str, optional
             "spatial" (Featherstone 2008, example 2.5; first order only), "joint-motion" (Mitra's
             method, docs/mitra.md) or "fastest".
-        out, threads
+        out, threads : optional
             As in `jacobian`.
+        **named_rates : array_like, shape (..., nv)
+            Time derivatives of the remaining orders, by keyword.
 
         Returns
         -------
         ndarray, shape (..., 6, nv)
             Time derivative of the entries of `jacobian`.
+
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, if their number differs from `order`, if several frames
+            are given, or if a keyword argument is unknown.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape, or if an option has an unknown value.
 
         Examples
         --------
@@ -154,6 +178,15 @@ class Moving(Configuring):
             Velocity matrix of the body in the base frame for a unit velocity of each coordinate.
             The matrix is zero for joints that do not move the body.
 
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, or if several frames are given.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape.
+
         Notes
         -----
         D is [e~ r x e; 0 0] for a revolute joint about the unit vector e through the point r, and
@@ -192,6 +225,15 @@ class Moving(Configuring):
             One matrix for each given time derivative of q. In homogeneous coordinates, the matrices
             Omega, A_H, J_H, ... map a body point P to its velocity Omega P, acceleration A_H P,
             jerk J_H P and so on.
+
+        Raises
+        ------
+        ArgumentError
+            If no time derivative is given, or if several frames are given.
+        ModelError
+            If the robot does not have the frame.
+        InputError
+            If an array has the wrong shape.
 
         Notes
         -----

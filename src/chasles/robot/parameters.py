@@ -56,6 +56,11 @@ class Parametric(Deriving):
             Base parameters as combinations of `inertial_parameters`, and the margins of the
             numerical rank decision.
 
+        Raises
+        ------
+        InputError
+            If `tolerance` is not in (0, 1), or if `rng` is not a generator or a seed.
+
         Notes
         -----
         Columns are selected by QR with column pivoting (Gautier 1991) from regressors at random

@@ -77,6 +77,14 @@ class Robot(Sensing):
             couplings, closed configurations, mobility and accelerations are compared instead.
             Damping and friction are ignored.
 
+        Raises
+        ------
+        ArgumentError
+            If `other` is not a Robot.
+        InputError
+            If `tolerance` is not a positive finite number, or if `rng` is not a generator or a
+            seed.
+
         Examples
         --------
         >>> import chasles
@@ -110,23 +118,23 @@ class Robot(Sensing):
 
         Parameters
         ----------
-        q
+        q : array_like, shape (..., nq)
             Joint positions (rad or m) of one configuration or a batch. With PyTorch tensors (on
             the CPU) or JAX arrays, `Distances.distance` is differentiable once.
-        pairs
+        pairs : sequence of (str, str), optional
             Pairs of names: two links with collision shapes, or a link and an obstacle. Default: all
             `collision_pairs()`, and all pairs of a moving link and an obstacle.
-        obstacles
-            {name: shape}. A shape is an object from `chasles.contact` with frame None (`Sphere`,
-            `Capsule`, `Box`, `Cylinder`, `ConvexMesh`, `Plane`), a pair (shape, pose) with a pose
-            (4, 4) in the world, or a list of these.
-        shapes
+        obstacles : mapping from str to shape, optional
+            Obstacles by name. A shape is an object from `chasles.contact` with frame None
+            (`Sphere`, `Capsule`, `Box`, `Cylinder`, `ConvexMesh`, `Plane`), a pair (shape, pose)
+            with a pose (4, 4) in the world, or a list of these.
+        shapes : sequence of shape, optional
             Shapes from `chasles.contact` on frames of the robot, which replace the collision shapes
             in the file, for example `enclosing_shapes()`.
-        meshes
+        meshes : {"hull", "triangles"}, optional
             "hull" replaces each mesh by its convex hull. "triangles" treats meshes as surfaces
             without volume, so the distance between overlapping meshes is not the penetration depth.
-        threads
+        threads : int, optional
             Number of threads for the compiled program and, if the system can fork, number of
             processes for coal (see Notes). Default: all threads for large batches, and one process.
 
@@ -141,6 +149,10 @@ class Robot(Sensing):
         ------
         ModelError
             If the robot has no collision shapes, or if mesh files are missing.
+        InputError
+            If `q` does not have nq entries along its last axis, or if an option is not valid.
+        ArgumentError
+            If an argument has the wrong type.
 
         Notes
         -----
@@ -168,7 +180,7 @@ class Robot(Sensing):
 
         Parameters
         ----------
-        srdf
+        srdf : str, path or False, optional
             Path to an SRDF file. By default, an SRDF file near the URDF file is used (see Notes).
             False disables this search.
 
@@ -178,6 +190,11 @@ class Robot(Sensing):
             All pairs of links with collision shapes that move relative to each other. Pairs
             connected by a joint are omitted, as are pairs excluded in the file, by
             `<disable_collisions>` (SRDF) or by `<exclude>`, contype and conaffinity (MJCF).
+
+        Raises
+        ------
+        ModelError
+            If the SRDF file cannot be read.
 
         Notes
         -----
@@ -203,11 +220,11 @@ class Robot(Sensing):
 
         Parameters
         ----------
-        kind
-            "spheres" or "capsules".
-        excess
+        kind : {"spheres", "capsules"}, optional
+            Kind of the returned shapes.
+        excess : float, optional
             Maximum distance (m) from a returned shape to the collision shape that it encloses.
-        count
+        count : int, optional
             Maximum number of shapes per collision shape. `count` takes precedence over `excess`.
 
         Returns
@@ -215,6 +232,13 @@ class Robot(Sensing):
         tuple of Sphere or Capsule
             Shapes in the frames of their links, for the argument `shapes` of `distance` and the
             argument `avoid` of `inverse_kinematics`.
+
+        Raises
+        ------
+        InputError
+            If `kind` is unknown, or if an option is out of range.
+        ModelError
+            If the robot has no collision shapes.
 
         Notes
         -----
@@ -224,6 +248,13 @@ class Robot(Sensing):
         may still be apart, or they may overlap by a different depth. A negative distance is minus
         the penetration depth of a single pair of spheres or capsules. The unions of all shapes may
         overlap by a different depth.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> shapes = chasles.robots.quadruped().enclosing_shapes()
+        >>> sorted({shape.frame for shape in shapes})
+        ['front_left_foot', 'front_right_foot', 'rear_left_foot', 'rear_right_foot', 'trunk']
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 
@@ -254,6 +285,12 @@ class Robot(Sensing):
             `.ok`, `.failures` and `.results` with the worst error, tolerance and seed of each
             check.
 
+        Raises
+        ------
+        InputError
+            If `seed` is not a non-negative integer, if `states` is not a positive integer, or if no
+            configuration is found in which the loops are closed.
+
         Examples
         --------
         >>> import chasles
@@ -276,6 +313,14 @@ class Robot(Sensing):
         -------
         Explanation
             Report. A long program is shortened when printed. `.text(full=True)` returns every line.
+
+        Raises
+        ------
+        InputError
+            If `function`, `method`, `rules` or the value of an option is unknown.
+        ArgumentError
+            If `function` is not a string, or if the function does not have an option, or lacks a
+            required one.
 
         Examples
         --------
@@ -307,6 +352,13 @@ class Robot(Sensing):
         Viewer
             The running viewer, which notebooks display. `url` is its address with an access token,
             `stop()` closes it, and `wait()` keeps a script running.
+
+        Raises
+        ------
+        InputError
+            If `q` does not have shape (nq,), or if an option is out of range.
+        ModelError
+            If viser or trimesh is not installed.
 
         Notes
         -----

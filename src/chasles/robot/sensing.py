@@ -36,6 +36,13 @@ class Sensing(Editing):
         SensorData
             Kind, frame or joint, cutoff and noise.
 
+        Raises
+        ------
+        InputError
+            If the robot does not have the sensor.
+        ArgumentError
+            If `name` is not a string.
+
         Examples
         --------
         >>> import chasles
@@ -69,24 +76,26 @@ class Sensing(Editing):
 
         Parameters
         ----------
-        q, qd, qdd
-            Positions (..., nq), velocities and accelerations (..., nv).
-        forces
-            External forces on the robot: {frame: Wrench}, as in `inverse_dynamics(f_ext=)`, or a
-            list of `ContactForce`. Touch sensors measure only contact forces.
-        sensors
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        qd, qdd : array_like, shape (..., nv)
+            Joint velocities (rad/s or m/s) and accelerations (rad/s2 or m/s2).
+        forces : mapping from str to Wrench, or sequence of ContactForce, optional
+            External forces on the robot: wrenches by frame, as in `inverse_dynamics(f_ext=)`, or a
+            list of contact forces. Touch sensors measure only contact forces.
+        sensors : str or sequence of str, optional
             Names of the sensors to evaluate, in order. Default: all.
-        ctrl, act
+        ctrl, act : array_like, shape (..., nu) and (..., na), optional
             Controls and activations of the actuators, as in `actuate`, for actuator sensors.
             Default: zero.
-        multipliers
+        multipliers : array_like, shape (..., rows), optional
             Multipliers from `constrained_dynamics`, for a robot with loops. If given, force and
             torque sensors include loop-joint forces.
-        t
-            Time (...) in s, returned by clock sensors.
-        noise
+        t : array_like, shape (...), optional
+            Time (s), returned by clock sensors.
+        noise : Generator or int, optional
             Seed or generator for sensor noise and errors. Default: no errors.
-        threads
+        threads : int, optional
             Number of threads. Default: all for large batches.
 
         Returns
@@ -94,6 +103,15 @@ class Sensing(Editing):
         dict
             Values in the order of the sensors. Vectors are in sensor axes, unless the kind of
             sensor defines other axes. `chasles.model.SENSORS` lists sizes and units.
+
+        Raises
+        ------
+        ArgumentError
+            If `forces` is neither a mapping from frames to wrenches nor a sequence of contact
+            forces.
+        InputError
+            If an array has the wrong shape, if leading shapes do not broadcast, or if the robot
+            does not have a sensor in `sensors`.
 
         Notes
         -----
@@ -130,6 +148,14 @@ class Sensing(Editing):
         Robot
             Robot with these sensors.
 
+        Raises
+        ------
+        ArgumentError
+            If an argument is not a SensorData object.
+        InputError
+            If a field of a sensor is not valid, or if the robot does not have a link, joint, tendon
+            or actuator that a sensor names.
+
         Examples
         --------
         >>> import chasles
@@ -158,6 +184,13 @@ class Sensing(Editing):
         -------
         Robot
             Robot without these sensors.
+
+        Raises
+        ------
+        InputError
+            If the robot does not have a sensor in `names`.
+        ArgumentError
+            If a name is not a string.
 
         Examples
         --------

@@ -35,7 +35,7 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
     Raises
     ------
     ModelError
-        If a length is not positive.
+        If a length is not a positive finite number.
 
     Notes
     -----
@@ -90,7 +90,8 @@ def four_bar(
     Raises
     ------
     ModelError
-        If a length is not positive, or if a bar is at least as long as the other three together.
+        If a length is not a positive finite number, or if a bar is at least as long as the other
+        three together.
 
     Notes
     -----
@@ -142,7 +143,7 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
     Raises
     ------
     ModelError
-        If a length is not positive.
+        If a length is not a positive finite number.
 
     Notes
     -----
@@ -196,7 +197,8 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     Raises
     ------
     ModelError
-        If a length is not positive.
+        If a length is not a positive finite number, or if `ground` is at least as long as both
+        cranks and both couplers together.
 
     Notes
     -----

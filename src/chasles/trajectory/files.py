@@ -20,11 +20,11 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
 
     Parameters
     ----------
-    path
+    path : str or path
         Motion file, such as a .csv file with a header or a table of q, qd and qdd (docs/motion.md).
-    robot
+    robot : Robot
         The robot that moves. The file must contain its joints.
-    step
+    step : float, optional
         Time step (s), for files without times.
 
     Returns
@@ -33,6 +33,18 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
         A trajectory through all states in the file, starting at time 0. Polynomials have degree 5
         if the file contains velocities and accelerations, and degree 3 if it contains only
         velocities. Otherwise, the trajectory is a natural spline.
+
+    Raises
+    ------
+    ArgumentError
+        If `robot` is not a Robot.
+    ModelError
+        If the file cannot be read, does not contain the joints of the robot, is empty, or contains
+        times that do not increase.
+    InputError
+        If the file has no times and `step` is not given, or has only one sample.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Examples
     --------

@@ -51,21 +51,30 @@ def fourier(
 
     Parameters
     ----------
-    center
-        The constant term (n,).
-    sines, cosines
-        Coefficients (harmonics, n) for k = 1, 2, ..., where w = 2 pi / duration.
-    duration
-        The period, in s.
-    robot
+    center : array_like, shape (n,)
+        Constant term (rad or m).
+    sines, cosines : array_like, shape (harmonics, n)
+        Coefficients (rad or m) for k = 1, 2, ..., where w = 2 pi / duration.
+    duration : float
+        Period (s).
+    robot : Robot, optional
         The robot that moves, with one coordinate per joint and no loops.
-    periodic
+    periodic : bool, optional
         If True, the motion repeats after its end.
 
     Returns
     -------
     Move
         `move(t)` returns positions, velocities and accelerations.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if the numbers of sines and cosines
+        differ, if `duration` is not positive, or if the robot has loops or joints with several
+        coordinates.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
 
     Notes
     -----
@@ -80,12 +89,12 @@ def fourier(
     array([0.])
     """
     part = "fourier"
-    middle = finite("center", center, None if robot is None else robot.nq, part)
     if robot is not None:
         check_robot(part, robot)
         if robot.nq != robot.nv or len(robot.independent) < robot.nv:
             problem = "a Fourier series needs joints with one coordinate each, and no loops"
             raise InputError("E-PATH-058", problem, "use trajectory.spline", part=part)
+    middle = finite("center", center, None if robot is None else robot.nq, part)
     rows = []
     for what, given in (("sines", sines), ("cosines", cosines)):
         found = all_finite(what, some_numbers(what, given, part).astype(float), part)

@@ -86,6 +86,8 @@ def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
 
 def two_points(q0: Any, q1: Any, robot: Robot | None, part: str) -> np.ndarray:
     """Check the start and end positions, and return them as an array (2, n)."""
+    if robot is not None:
+        check_robot(part, robot)
     size = None if robot is None else robot.nq
     first = finite("q0", q0, size, part)
     return points("q0 and q1", [first, finite("q1", q1, len(first), part)], robot, part)

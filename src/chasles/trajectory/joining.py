@@ -29,6 +29,8 @@ def join(*moves: Move) -> Move:
     InputError
         If no trajectory is given, shapes differ, or a trajectory does not start at the end of the
         previous one.
+    ArgumentError
+        If an argument is not a trajectory.
 
     Examples
     --------

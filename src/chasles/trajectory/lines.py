@@ -47,26 +47,26 @@ def line(
 
     Parameters
     ----------
-    robot
+    robot : Robot
         A robot without rolling joints. Closed loops stay closed, for example in a Stewart platform.
-    frame
+    frame : str
         The frame that follows the lines and rotates about a single axis along each line.
-    through
-        End points of the lines in the world: one pose (4, 4) or several (m, 4, 4), or one position
-        (3,) or several (m, 3) with constant orientation.
-    start
-        Initial configuration (nq,).
-    blend
+    through : array_like, shape (4, 4), (m, 4, 4), (3,) or (m, 3)
+        End points of the lines in the world (m): one or several poses, or one or several positions
+        with constant orientation.
+    start : array_like, shape (nq,)
+        Initial configuration (rad or m).
+    blend : float, optional
         Distance (m) before a corner at which the frame begins to blend into the next line. The
         distance is reduced to half the length of the shorter line, if necessary. If `blend` is 0,
         the frame stops at corners.
-    duration
+    duration : float, optional
         Duration (s) of a motion from rest to rest with minimum jerk along the path. By
         default, the path has unit speed (m/s, or rad/s where the frame only rotates) and can be
         passed to `time_optimal`.
-    tolerance
+    tolerance : float, optional
         Maximum deviation from the path, in m and rad.
-    orientation
+    orientation : {"path", "free"}, optional
         "path": the frame rotates from pose to pose, or keeps its orientation if positions are
         given. "free": only the frame's position follows the path, for example for a five-bar
         linkage or an arm with few joints.
@@ -79,7 +79,12 @@ def line(
     Raises
     ------
     InputError
-        If the frame cannot follow the path. The message gives the position along the path.
+        If an array has the wrong shape or is not finite, if an option is not valid, or if the frame
+        cannot follow the path. In the last case, the message gives the position along the path.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and `start` does not close them.
 
     Examples
     --------
@@ -123,13 +128,24 @@ def arc(
         keeps its orientation.
     start : array_like, shape (nq,)
         Initial configuration.
-    blend, duration, tolerance, orientation
+    blend, duration, tolerance, orientation : optional
         As in `line`. The blend distance is measured along the arc.
 
     Returns
     -------
     Move
         The motion.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if the numbers of via points and end
+        points differ, if an option is not valid, or if the frame cannot follow the path. In the
+        last case, the message gives the position along the path.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and `start` does not close them.
 
     Examples
     --------
@@ -174,13 +190,24 @@ def path(
         For each segment, a position on the arc (m, world), or None for a straight line.
     start : array_like, shape (nq,)
         Initial configuration.
-    blend, duration, tolerance, orientation
+    blend, duration, tolerance, orientation : optional
         As in `line`. The blend distance is measured along the segments.
 
     Returns
     -------
     Move
         The motion.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if the numbers of via points and end
+        points differ, if an option is not valid, or if the frame cannot follow the path. In the
+        last case, the message gives the position along the path.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and `start` does not close them.
 
     Notes
     -----

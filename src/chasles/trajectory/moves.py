@@ -67,8 +67,8 @@ class Move:
 
         Returns
         -------
-        tuple of ndarray
-            Positions and their derivatives up to `order`.
+        tuple of ndarray, shape (..., n) and (..., nv)
+            Positions (rad or m) and their derivatives up to `order`.
 
         Examples
         --------
@@ -106,6 +106,11 @@ class Move:
         t : ndarray, shape (n,)
             Times (s), including both ends.
 
+        Raises
+        ------
+        InputError
+            If `step` is not a positive finite number.
+
         Examples
         --------
         >>> import chasles
@@ -134,7 +139,9 @@ class Move:
 
         Examples
         --------
-        >>> move.plot()  # doctest: +SKIP
+        >>> from chasles.trajectory import minimum_jerk
+        >>> len(minimum_jerk([0.0], [1.0], 2.0).plot())
+        4
         """
         return entry_point("plot_move")(self, axes)
 
@@ -159,9 +166,18 @@ class Move:
         overwrite : bool, optional
             Replace an existing file.
 
-        Returns
-        -------
-        None
+        Raises
+        ------
+        InputError
+            If no robot is given and the trajectory has none, if the robot has another number of
+            coordinates, or if `step` is not a positive finite number.
+        ModelError
+            If the ending of the path is not that of a motion file, or if pyarrow is not installed
+            for a .parquet file.
+        ExistingFileError
+            If the file exists and `overwrite` is False.
+        FileError
+            If the file cannot be written.
 
         Examples
         --------

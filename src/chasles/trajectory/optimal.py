@@ -41,23 +41,23 @@ def time_optimal(
 
     Parameters
     ----------
-    robot
+    robot : Robot
         The robot. Torque limits apply to the torques that `robot.inverse_dynamics` returns. Loops
         stay closed.
-    path
+    path : Move
         A trajectory, such as `spline` or `line`, whose time serves as the path parameter s, and
         whose velocity is never zero. A timing from `line`, `arc`, `path` or `time_optimal` is
         ignored.
-    velocity, acceleration, effort
-        Maximum absolute values, given as one number or an array (nv,), in rad/s, rad/s2 and N m
+    velocity, acceleration, effort : float or array_like, shape (nv,), optional
+        Maximum absolute values, in rad/s, rad/s2 and N m
         (m/s, m/s2 and N for prismatic joints). By default, velocity and effort are taken from
         `robot.limits`, and accelerations are unlimited.
-    grid
+    grid : int or array_like, optional
         Number of intervals along the path, or grid points that increase from 0 to its duration.
         The breakpoints of the path are added.
-    start_speed, end_speed
+    start_speed, end_speed : float, optional
         The speed ds/dt at each end; by default, the motion begins and ends at rest.
-    actuated
+    actuated : sequence of str, optional
         For a robot with loops, the degrees of freedom with motors, as in `Robot.inverse_dynamics`.
 
     Returns
@@ -68,8 +68,11 @@ def time_optimal(
     Raises
     ------
     InputError
-        If no speed satisfies the limits. The message gives the position along the path, and the
-        name of the joint if a static torque exceeds its limit.
+        If an argument is not valid, if the velocity of the path is zero at a point, or if no speed
+        satisfies the limits. In the last case, the message gives the position along the path, and
+        the name of the joint if a static torque exceeds its limit.
+    ArgumentError
+        If `robot` is not a Robot.
 
     Notes
     -----

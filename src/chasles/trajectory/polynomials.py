@@ -24,13 +24,13 @@ def cubic(
 
     Parameters
     ----------
-    q0, q1
-        Positions (n,) at the start and at the end.
-    duration
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    duration : float
         Duration (s).
-    qd0, qd1
-        Velocities (nv,) at the start and at the end; zero by default.
-    robot
+    qd0, qd1 : array_like, shape (nv,), optional
+        Velocities at the start and at the end (rad/s or m/s). Default: zero.
+    robot : Robot, optional
         The robot that moves. Joints with quaternions follow the shortest rotation, and closed loops
         stay closed. Without a robot, positions are plain vectors.
 
@@ -38,6 +38,16 @@ def cubic(
     -------
     Move
         `move(t)` returns q, qd, qdd.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if `duration` is not positive, or if the
+        robot has rolling constraints.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Examples
     --------
@@ -79,6 +89,16 @@ def quintic(
     -------
     Move
         The motion.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if `duration` is not positive, or if the
+        robot has rolling constraints.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Examples
     --------
@@ -122,6 +142,16 @@ def septic(
     Move
         The motion.
 
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if `duration` is not positive, or if the
+        robot has rolling constraints.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
+
     Examples
     --------
     >>> import chasles
@@ -150,6 +180,16 @@ def minimum_jerk(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     Move
         The motion from q0 to q1. The fraction covered at time t is 10 s^3 - 15 s^4 + 6 s^5, where s
         = t / duration.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if `duration` is not positive, or if the
+        robot has rolling constraints.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Notes
     -----
@@ -184,6 +224,16 @@ def minimum_snap(q0: Array, q1: Array, duration: float, *, robot: Robot | None =
     Move
         The motion from q0 to q1. The fraction covered at time t is 35 s^4 - 84 s^5 + 70 s^6 - 20
         s^7, where s = t / duration.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if `duration` is not positive, or if the
+        robot has rolling constraints.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Notes
     -----

@@ -55,24 +55,35 @@ def trapezoid(
 
     Parameters
     ----------
-    q0, q1
-        Positions (n,) at the start and at the end.
-    velocity, acceleration
-        Maximum absolute values, given as one number or an array (nv,).
-    qd0, qd1
-        Velocities (nv,) at the ends, within the limits; zero by default.
-    duration
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end (rad or m).
+    velocity, acceleration : float or array_like, shape (nv,)
+        Maximum absolute values, in rad/s and rad/s2 (or m/s and m/s2).
+    qd0, qd1 : array_like, shape (nv,), optional
+        Velocities at the ends, within the limits. Default: zero.
+    duration : float, optional
         Duration (s), at least the shortest possible duration, which is the default.
-    synchronize
+    synchronize : bool, optional
         Let all coordinates arrive at the same time (the default). Otherwise, each coordinate
         arrives as early as possible.
-    robot
+    robot : Robot, optional
         The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
 
     Returns
     -------
     Move
         The trajectory. `move.duration` is the shortest duration, unless `duration` is given.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if a limit is not positive, if a velocity
+        at an end exceeds its limit, if both positions are equal, if `duration` is too short, or if
+        no common duration exists.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Examples
     --------
@@ -120,6 +131,17 @@ def s_curve(
     -------
     move : Move
         The trajectory. `move.duration` is the shortest duration, unless `duration` is given.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, if a limit is not positive, if a velocity
+        at an end exceeds its limit, if both positions are equal, if `duration` is too short, or if
+        no common duration exists.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Examples
     --------

@@ -41,26 +41,37 @@ def spline(
 
     Parameters
     ----------
-    times
-        Times (m,) of the points in s, increasing from 0.
-    through
-        Configurations (m, n), rotations (m, 3, 3) or poses (m, 4, 4). For rotations and poses,
+    times : array_like, shape (m,)
+        Times (s) of the points, increasing from 0.
+    through : array_like, shape (m, n), (m, 3, 3) or (m, 4, 4)
+        Configurations (rad or m), rotations or poses. For rotations and poses,
         velocities are expressed in body axes: angular, then linear.
-    ends
+    ends : {"natural", "clamped", "periodic"}, optional
         "natural": zero accelerations at both ends (degree 5: zero derivatives of order 3 and 4;
         degree 7: of order 4 to 6). "clamped": zero velocities at both ends (degree 5: also zero
         accelerations; degree 7: also zero jerks). "periodic": the last point equals the first one.
-    degree
-        3, 5 or 7. Rotations, poses and joints with quaternions support only degree 3. With
+    degree : {3, 5, 7}, optional
+        Rotations, poses and joints with quaternions support only degree 3. With
         ends="clamped", degree 5 minimizes the integral of squared jerk, and degree 7 the integral
         of squared snap.
-    robot
+    robot : Robot, optional
         The robot that moves. Joints with quaternions follow the exponential map; loops stay closed.
 
     Returns
     -------
     Move
         `move(t)` returns positions, velocities and accelerations.
+
+    Raises
+    ------
+    InputError
+        If `ends` or `degree` is not one of the values above, if an array has the wrong shape or is
+        not finite, if `times` does not increase from 0, if the ends of a periodic spline differ, or
+        if a matrix is not a rotation or a pose.
+    ArgumentError
+        If `robot` is not a Robot, or if an argument is not numeric.
+    OpenLoop
+        If the robot has loops, and a given configuration does not close them.
 
     Notes
     -----

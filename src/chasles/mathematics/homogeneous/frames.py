@@ -419,6 +419,11 @@ class Position(_Placed, Factor):
         X : typed matrix
             The same quantity in the first frame.
 
+        Raises
+        ------
+        ArgumentError
+            If X is not a typed matrix.
+
         Examples
         --------
         >>> from chasles import homogeneous as hm
@@ -442,6 +447,11 @@ class Position(_Placed, Factor):
         -------
         X : typed matrix
             The same quantity in the second frame.
+
+        Raises
+        ------
+        ArgumentError
+            If X is not a typed matrix.
 
         Examples
         --------

@@ -616,8 +616,8 @@ class _Dual(Framed, Additive):
         Returns
         -------
         product : float
-            c . w + f . v, which is the power (W) for a velocity, and the joint torque (N m) or
-            joint force (N) for a screw.
+            Product c . w + f . v, which is the power (W) for a velocity, and the joint torque (N m)
+            or joint force (N) for a screw.
 
         Raises
         ------
@@ -664,6 +664,11 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
     Gamma : Momentum
         Angular momentum about the origin (kg m2/s) and linear momentum (kg m/s).
 
+    Raises
+    ------
+    ArgumentError
+        If an argument does not have the type above.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -692,6 +697,11 @@ def action(H: Acceleration, J: Inertia) -> Action:
     -------
     Phi : Action
         Couple about the origin (N m) and force (N). For H = Hg, Phi is the weight of the body.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument does not have the type above.
 
     Notes
     -----
@@ -751,6 +761,11 @@ def kinetic_energy(W: Velocity, J: Inertia) -> Number:
     energy : float
         Kinetic energy (J).
 
+    Raises
+    ------
+    ArgumentError
+        If an argument does not have the type above.
+
     Examples
     --------
     >>> from chasles import homogeneous as hm
@@ -777,6 +792,11 @@ def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
     -------
     energy : float
         Potential energy (J), which is zero if the center of mass is at height 0.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument does not have the type above.
 
     Examples
     --------

@@ -198,6 +198,11 @@ class Joint:
         Transform
             Transform of coordinates from the predecessor to the successor frame.
 
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
+
         Examples
         --------
         >>> import chasles
@@ -220,6 +225,11 @@ class Joint:
         -------
         Transform
             Transform of coordinates from the parent to this body.
+
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
 
         Examples
         --------
@@ -245,6 +255,11 @@ class Joint:
         quaternion : Vector
             Unit quaternion (w, x, y, z); continuous in q for revolute joints and for joints with
             quaternion coordinates.
+
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
 
         Examples
         --------
@@ -309,6 +324,11 @@ class Joint:
         Motions
             One column per degree of freedom.
 
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
+
         Examples
         --------
         >>> import chasles
@@ -343,6 +363,11 @@ class Joint:
         -------
         list of Motions
             S, followed by one derivative per rate.
+
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
 
         Examples
         --------
@@ -384,6 +409,11 @@ class Joint:
         Motions
             Derivative of each column.
 
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
+
         Examples
         --------
         >>> import chasles
@@ -411,6 +441,11 @@ class Joint:
         Motion
             Acceleration in body coordinates.
 
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
+
         Examples
         --------
         >>> import chasles
@@ -437,6 +472,11 @@ class Joint:
         -------
         Motions
             One column per degree of freedom.
+
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
 
         Examples
         --------
@@ -471,6 +511,11 @@ class Joint:
         Slopes
             Derivatives of S, of the velocity S qd and of the acceleration.
 
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
+
         Examples
         --------
         >>> import chasles
@@ -504,6 +549,11 @@ class Joint:
         Vector
             Velocity of the joint.
 
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
+
         Examples
         --------
         >>> import chasles
@@ -532,6 +582,11 @@ class Joint:
         -------
         Forces
             One column per degree of freedom.
+
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `motion`.
 
         Examples
         --------
@@ -632,6 +687,11 @@ class Joint:
         Matrix
             One row and one column per degree of freedom.
 
+        Raises
+        ------
+        UnsupportedError
+            If `additive` is False, and the joint type does not define `drift`.
+
         Examples
         --------
         >>> import chasles
@@ -661,6 +721,11 @@ class Joint:
         Forces
             One column per constrained direction.
 
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `constraint`.
+
         Examples
         --------
         >>> import chasles
@@ -684,6 +749,11 @@ class Joint:
         -------
         Vector
             Coordinates of the joint.
+
+        Raises
+        ------
+        UnsupportedError
+            If the joint type does not define `fit`.
 
         Examples
         --------

@@ -109,6 +109,11 @@ class Problem:
         motion : Motion
             Accelerations, forces and separation accelerations.
 
+        Raises
+        ------
+        ModelError
+            If the inertia H is singular.
+
         Examples
         --------
         >>> import numpy as np
@@ -185,6 +190,11 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
     -------
     state : State
         State, as defined by Featherstone (2008, section 11.4).
+
+    Raises
+    ------
+    InputError
+        If `gap` or `gap_rate` is not finite.
 
     Examples
     --------
@@ -342,6 +352,8 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     ------
     Infeasible
         If no motion satisfies the constraints.
+    InputError
+        If `method` is unknown.
 
     Examples
     --------
@@ -367,17 +379,22 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    M : array_like
+    M : array_like, shape (...)
         Inverse inertia along the normal (1/kg), positive.
-    d : array_like
+    d : array_like, shape (...)
         Acceleration of the gap without a force (m/s2).
 
     Returns
     -------
-    force : ndarray
+    force : ndarray, shape (...)
         Contact force (N).
-    separation : ndarray
+    separation : ndarray, shape (...)
         Acceleration of the gap (m/s2).
+
+    Raises
+    ------
+    InputError
+        If M is not positive.
 
     Examples
     --------
@@ -413,6 +430,11 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
     -------
     problem : Problem
         The problem; `Motion.qdd` of its solution is the spatial acceleration of the body.
+
+    Raises
+    ------
+    InputError
+        If an array does not have the shape above.
 
     Notes
     -----
@@ -477,6 +499,13 @@ def contact_problem(
     -------
     problem : Problem
         H, force, T and bias of H qdd = force + T lambda, T' qdd + bias >= 0.
+
+    Raises
+    ------
+    InputError
+        If an array is not that of a single state, or is not finite.
+    ArgumentError
+        If `contacts` is not a list of contacts.
 
     Notes
     -----
@@ -581,9 +610,13 @@ def contact_dynamics(
     Raises
     ------
     Infeasible
-        If a contact closes and no force can prevent it; the error names the contact.
+        If a contact closes and no force can prevent it. The error names the contact.
     InputError
-        If a contact closes faster than `speed`; apply an impact first.
+        If a contact closes or a joint approaches its limit faster than `speed` (apply an impact
+        first), if `friction` is unknown, or if an array is not that of a single state or not
+        finite.
+    ArgumentError
+        If `contacts` is not a list of contacts.
 
     Examples
     --------

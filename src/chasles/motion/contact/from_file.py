@@ -72,6 +72,17 @@ def file_pairs(
         "time-stepping", with joint limits, damping and dry friction. Pairs that cannot be compiled
         are omitted with a warning.
 
+    Raises
+    ------
+    ArgumentError
+        If `ground` is neither True nor a shape of the ground.
+    InputError
+        If the friction, the restitution or a dimension of a shape is not valid.
+    ModelError
+        If a mesh file cannot be read.
+    MissingPackageError
+        If a mesh needs a package that is not installed.
+
     Examples
     --------
     >>> import chasles

@@ -70,13 +70,22 @@ def velocity_step(
         Angular impulse (N m s), then linear impulse (N s).
     frame : str
         Name of the frame.
-    axes, at
+    axes, at : optional
         Axes and reference point of the impulse, as in `Robot.jacobian`.
 
     Returns
     -------
     step : ndarray, shape (..., nv)
         Change in qd. The Jacobian times this change is the change in the velocity of the frame.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape, or if `axes` or `at` is unknown.
+    ModelError
+        If the robot does not have the frame, or can move without moving any mass.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Notes
     -----
@@ -135,6 +144,13 @@ def impact(
     ------
     Infeasible
         If "simultaneous" impacts have no solution.
+    InputError
+        If `treatment` is unknown, if there are no contacts, if an array has the wrong shape or is
+        not finite, or if `law` does not support several simultaneous contacts.
+    ArgumentError
+        If `law` is not an impact law, or if `contacts` is not a list of contacts.
+    NotFiniteError
+        If the iterations over several impacts do not converge.
 
     Notes
     -----
@@ -401,6 +417,18 @@ def impact_derivatives(
         Derivatives; changes of q are displacements, as in `integrate`. With closed loops, the
         derivatives are with respect to the positions and rates of the independent coordinates, each
         with shape (..., nv, n).
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or is not finite, or if `law` does not support several
+        simultaneous contacts.
+    ArgumentError
+        If `law` is not an impact law, or if `contact` is not a contact or a list of contacts.
+    NotFiniteError
+        If the iterations over several impacts do not converge.
+    ModelError
+        If the mass matrix is singular.
 
     Notes
     -----

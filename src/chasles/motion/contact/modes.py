@@ -514,6 +514,11 @@ def events(
         A gain is a contact that collides and is not current. A loss is a current contact with a gap
         above `distance`. A negative force is a tensile force of an active contact.
 
+    Raises
+    ------
+    InputError
+        If a gap or its rate is not finite.
+
     Examples
     --------
     >>> import numpy as np

@@ -284,6 +284,13 @@ class Rollout:
         ------
         NotFiniteError
             If the gradient is not finite.
+        ArgumentError
+            If an array is not a NumPy array, or if a required array is missing.
+        InputError
+            If an array has the wrong shape or is not finite, or if an array is given that no
+            actuator or contact uses.
+        ModelError
+            If the robot has a nonholonomic joint, or does not have a parameter.
 
         Examples
         --------
@@ -526,7 +533,10 @@ def checked_steps(
     Raises
     ------
     InputError
-        If a value is invalid, there are too many steps, or dt is too small to change the time.
+        If a value is out of range, if there are too many steps, or if `dt` is too small to change
+        the time.
+    ArgumentError
+        If `dt` is not a number.
 
     Examples
     --------

@@ -141,6 +141,12 @@ class _ClosedForm:
         tuple of ndarray
             Distance (m, negative inside), unit normal (..., 3), and rate of the normal (1/s).
 
+        Raises
+        ------
+        InputError
+            If the surface is a Ground and no closest point is found, for example because the ground
+            is too curved.
+
         Examples
         --------
         >>> import numpy as np

@@ -104,6 +104,18 @@ def contact_points(
         single state, not a batch. Their contacts are the nearest points, which form a patch: one
         point, two points of an edge, or the corners of a polygon.
 
+    Raises
+    ------
+    InputError
+        If `friction` or `torsion` is not valid, if the contact normal is undefined, if the shapes
+        penetrate each other too deeply, or if the pair of shapes supports only a single state.
+    ArgumentError
+        If the pair of shapes is not supported.
+    ConvergenceError
+        If the package coal finds no contact normal.
+    MissingPackageError
+        If the pair of shapes needs the package coal and it is not installed.
+
     Notes
     -----
     Pairs without a closed form, except two capsules, need the package coal (extra `contact`). The

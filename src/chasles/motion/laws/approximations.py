@@ -41,7 +41,12 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     Raises
     ------
     InputError
-        If `facets` is less than 3.
+        If an array does not have the shape above, if `mu` is negative, or if `mu` or `slip` is not
+        finite, or if `facets` is not an integer of at least 3.
+    Infeasible
+        If no forces prevent penetration.
+    ConvergenceError
+        If Lemke's method does not end.
 
     Notes
     -----
@@ -121,6 +126,11 @@ def cone_gauss_seidel(
     result : Iterated
         Forces (..., nc, 3), residuals and the number of sweeps. Problems without a solution do not
         raise an error; their residual stays large.
+
+    Raises
+    ------
+    InputError
+        If an array does not have the shape above.
 
     Notes
     -----

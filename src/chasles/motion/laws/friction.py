@@ -301,6 +301,15 @@ def coulomb(
         If all contacts slide and there is no unique motion.
     NoUniqueMotion
         If some contacts slide, others do not, and no forces are found.
+    InputError
+        If an array does not have the shape above, if `mu` or `bound` is negative, or if `mu` or
+        `slip` is not finite.
+    Infeasible
+        If no forces prevent penetration.
+    ConvergenceError
+        If no contact slides, and no forces are found.
+    MissingPackageError
+        If clarabel is not installed.
 
     Notes
     -----
@@ -344,6 +353,22 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
         Contact forces: tangential components, then normal. With torsion, the third of the four
         columns is the moment about the normal divided by a length, the ratio of the torsional
         friction coefficient (m) to `mu`.
+
+    Raises
+    ------
+    InputError
+        If an array does not have the shape above, if `mu` is negative, or if `mu` or `slip` is not
+        finite.
+    Inconsistent, Indeterminate
+        If all contacts slide and there is no unique motion.
+    NoUniqueMotion
+        If some contacts slide, others do not, and no forces are found.
+    Infeasible
+        If no forces prevent penetration.
+    ConvergenceError
+        If no contact slides, and no forces are found.
+    MissingPackageError
+        If clarabel is not installed.
 
     Notes
     -----
@@ -515,7 +540,14 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
     Raises
     ------
     Infeasible
-        If the program is unbounded.
+        If the program is unbounded: no forces prevent penetration.
+    InputError
+        If an array does not have the shape above, if `mu` is negative, or if `mu` or `slip` is not
+        finite.
+    ConvergenceError
+        If clarabel finds no solution.
+    MissingPackageError
+        If clarabel is not installed.
 
     Notes
     -----

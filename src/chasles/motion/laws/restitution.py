@@ -59,6 +59,15 @@ class ImpactLaw(Protocol):
         impulse : ndarray, shape (..., 3)
             Impulse lambda (N s).
 
+        Raises
+        ------
+        InputError
+            If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
+            not positive although the bodies approach, or, for `Sticking`, if the point cannot both
+            stop slipping and rebound.
+        ArgumentError
+            If `zeta` is not an array of real numbers.
+
         Examples
         --------
         >>> import numpy as np
@@ -83,6 +92,15 @@ class ImpactLaw(Protocol):
             Derivatives with respect to the entries of W.
         by_zeta : ndarray, shape (..., 3, 3)
             Derivatives with respect to zeta.
+
+        Raises
+        ------
+        InputError
+            If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
+            not positive although the bodies approach, or, for `Sticking`, if the point cannot both
+            stop slipping and rebound.
+        ArgumentError
+            If `zeta` is not an array of real numbers.
 
         Examples
         --------
@@ -223,15 +241,25 @@ class Newton(_Slipping):
 
         Parameters
         ----------
-        W : array_like, shape (..., 3k, 3k)
-            Inverse inertia at the contact points (1/kg).
-        zeta : array_like, shape (..., 3k)
-            Velocities of the contact points before the impact (m/s).
+        W : array_like, shape (..., 3, 3)
+            Inverse inertia of the point (1/kg), in (tangent, tangent, normal) axes.
+        zeta : array_like, shape (..., 3)
+            Velocity of the point before the impact (m/s).
 
         Returns
         -------
-        tuple of ndarray
-            The two derivatives.
+        by_W : ndarray, shape (..., 3, 3, 3)
+            Derivatives of the impulse (N s) with respect to the entries of W.
+        by_zeta : ndarray, shape (..., 3, 3)
+            Derivatives of the impulse with respect to zeta.
+
+        Raises
+        ------
+        InputError
+            If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
+            is not positive although the bodies approach.
+        ArgumentError
+            If `zeta` is not an array of real numbers.
 
         Examples
         --------
@@ -358,6 +386,15 @@ class Moreau:
         ndarray, shape (..., 3k)
             Impulses (N s).
 
+        Raises
+        ------
+        InputError
+            If W or `zeta` does not have the shape above, or is not finite.
+        Infeasible
+            If no impulses prevent penetration.
+        NoUniqueMotion, ConvergenceError
+            If no impulses are found.
+
         Examples
         --------
         >>> import numpy as np
@@ -384,8 +421,19 @@ class Moreau:
 
         Returns
         -------
-        tuple of ndarray
-            The two derivatives.
+        by_W : ndarray, shape (..., 3k, 3k, 3k)
+            Derivatives of the impulses (N s) with respect to the entries of W.
+        by_zeta : ndarray, shape (..., 3k, 3k)
+            Derivatives of the impulses with respect to zeta.
+
+        Raises
+        ------
+        InputError
+            If W or `zeta` does not have the shape above, or is not finite.
+        Infeasible
+            If no impulses prevent penetration.
+        NoUniqueMotion, ConvergenceError
+            If no impulses are found.
 
         Examples
         --------
@@ -455,7 +503,10 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     Raises
     ------
     InputError
-        If the normal is zero or not finite.
+        If an array does not have three entries along its last axis, or if `normal` is zero or not
+        finite.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Examples
     --------
@@ -500,7 +551,9 @@ def collide(
     Raises
     ------
     InputError
-        If a shape is wrong.
+        If an array does not have the shape above.
+    ArgumentError
+        If an argument is not an array of real numbers.
 
     Notes
     -----

@@ -586,6 +586,11 @@ class SoftContact:
         touching : float or ndarray
             1.0 or 0.0; always 1.0 for a normal law whose force does not jump at first contact.
 
+        Raises
+        ------
+        InputError
+            If `state` does not have `self.states` entries.
+
         Examples
         --------
         >>> from chasles import contact
@@ -622,7 +627,7 @@ class SoftContact:
         Raises
         ------
         InputError
-            If the number of states or tangents is wrong.
+            If `state` or `slip` has the wrong number of entries.
 
         Examples
         --------
@@ -656,6 +661,11 @@ class SoftContact:
         energy : float or ndarray
             Energy (J).
 
+        Raises
+        ------
+        InputError
+            If `state` does not have `self.states` entries.
+
         Examples
         --------
         >>> from chasles import contact
@@ -686,6 +696,11 @@ class SoftContact:
         state : list
             State variables after the step.
 
+        Raises
+        ------
+        InputError
+            If `state` does not have `self.states` entries.
+
         Examples
         --------
         >>> from chasles import contact
@@ -715,6 +730,11 @@ class SoftContact:
         -------
         state : list
             Corrected state variables.
+
+        Raises
+        ------
+        InputError
+            If `state` does not have `self.states` entries.
 
         Examples
         --------
