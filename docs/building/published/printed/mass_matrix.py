@@ -94,7 +94,8 @@ def _inward(
 def algorithm_6_1(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
     """Return the mass matrix by Walker and Orin's composite bodies.
 
-    Inertias are about the centers of mass.
+    Inertias are about the centers of mass. For each pair of joints, the offset is computed along the
+    axes of link j+1, with two products as in (6.3.29b), and a pair takes 24 products and 14 sums.
     """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}
@@ -120,10 +121,12 @@ def algorithm_6_1(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
         f, eta = F, plus((E[4], E[5], E[2]), cross(R, F))
         d[i, i] = eta[2]
         for j in range(i - 1, -1, -1):
-            sheet.equation = "6.2.9a"
-            f = A[j + 1].out(live(sheet, f))
+            turn, link, f = A[j + 1], links[j + 1], live(sheet, f)
             sheet.equation = "6.2.9b"
-            eta = plus(A[j + 1].out(live(sheet, eta)), cross(links[j + 1].s, f))
+            s = (times(turn.c, link.a), -times(turn.s, link.a), sheet.live(link.d))
+            eta = turn.out(plus(live(sheet, eta), cross(s, f)))
+            sheet.equation = "6.2.9a"
+            f = turn.out(f)
             d[j, i] = eta[2]
     return d
 

@@ -116,8 +116,9 @@ METHODS: dict[str, dict[str, str]] = {
         "the same, optimised": "see table 5.2",
     },
     "6.2": {
-        "Walker, Orin": "a pair of joints takes 22 products, but 24 are printed; its 14 sums are "
-        "as printed; a step to the next composite body takes 59 and 62, the book prints 68 and 74",
+        "Walker, Orin": "a pair of joints takes 24 and 14, as printed; a step to the next composite "
+        "body takes 59 and 62, the book prints 68 and 74; -56 is a misprint of -53, with which the "
+        "sums are 601 for n = 6, as the book prints next to the formula",
         "Angeles, Ma": "the term n^3 is due to 6 products for each triple of joints, as in the "
         "book; N is a triangular root, and twists are transformed from one center of mass to the "
         "next",
