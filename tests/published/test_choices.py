@@ -271,8 +271,8 @@ def test_program_of_the_closed_form() -> None:
 def test_the_last_number_of_walker_and_orin_is_a_misprint() -> None:
     """7n^2+67n-56 is 598 for six joints, but 601 is printed, the value of 7n^2+67n-53.
 
-    Featherstone (2008), table 10.1, prints -53. The terms in n^2, 24 and 14 operations for each pair
-    of joints, are those of the program. The text of section 6.2 prints other products, 615.
+    Featherstone (2008), table 10.1, prints -53. A pair of joints takes 24 and 14 operations, as in
+    the program. The text of section 6.2 prints other products, 615.
     """
     rows = next(table for table in BY_METHOD if table.number == "6.2").rows
     products, sums = next(row.counts for row in rows if row.author == "Walker, Orin")

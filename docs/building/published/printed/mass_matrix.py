@@ -94,8 +94,8 @@ def _inward(
 def algorithm_6_1(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
     """Return the mass matrix by Walker and Orin's composite bodies.
 
-    Inertias are about the centers of mass. For each pair of joints, the offset is computed along the
-    axes of link j+1, with two products as in (6.3.29b), and a pair takes 24 products and 14 sums.
+    Inertias are about the centers of mass. A pair of joints takes 24 products and 14 sums: the
+    offset is computed along the axes of link j+1, with two products as in (6.3.29b).
     """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}

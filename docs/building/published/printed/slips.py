@@ -111,14 +111,14 @@ METHODS: dict[str, dict[str, str]] = {
         "the recursion of 1980, which has other rotations, frames and centers, and is cited "
         "without its equations",
         "Featherstone": "the program is algorithm 5.4, with transforms as two screws; the products "
-        "for each link are as printed; the book counts one sum less for each link, and does not "
-        "state which zeros of the first link it uses",
+        "for each link are as printed; the printed 101 sums are those of a link without joint "
+        "acceleration; the book does not state which zeros of the first link are used",
         "the same, optimised": "see table 5.2",
     },
     "6.2": {
-        "Walker, Orin": "a pair of joints takes 24 and 14, as printed; a step to the next composite "
-        "body takes 59 and 62, the book prints 68 and 74; -56 is a misprint of -53, with which the "
-        "sums are 601 for n = 6, as the book prints next to the formula",
+        "Walker, Orin": "a pair of joints takes 24 and 14, as printed; a step to the next "
+        "composite body takes 59 and 62, the book prints 68 and 74; -56 is a misprint of -53, with "
+        "which the sums are 601 for n = 6, as the book prints next to the formula",
         "Angeles, Ma": "the term n^3 is due to 6 products for each triple of joints, as in the "
         "book; N is a triangular root, and twists are transformed from one center of mass to the "
         "next",
@@ -127,11 +127,12 @@ METHODS: dict[str, dict[str, str]] = {
         "algorithm 6.2": "see table 6.1",
     },
     "6.3": {
-        "Walker, Orin": "the bias forces are from algorithm 5.7; the book counts 800 and 595 for "
-        "them",
-        "Featherstone, composite bodies": "the bias forces are from algorithm 5.7; the printed "
-        "products are 505 (table 6.2) + 712 (section 5.2) + 86, but the printed sums are six less "
-        "than those of these three parts",
+        "Walker, Orin": "the bias forces are from algorithm 5.7; the printed numbers are those of "
+        "table 6.2, 86 and 65 for the linear system, and 800 and 595 for the bias forces, which "
+        "are Walker and Orin's 137n-22 and 101n-11 for inverse dynamics",
+        "Featherstone, composite bodies": "the bias forces are from algorithm 5.4; the printed "
+        "numbers are 505 + 712 + 86 and 410 + 550 + 65 (table 6.2, section 5.2 and the linear "
+        "system), less six sums; without accelerations, each joint takes one sum less",
         "Angeles, Ma": "the bias forces are from algorithm 5.7; the printed products are "
         "746 + 521 + 86, but the printed sums are 36 more than those of these three parts",
         "algorithms 6.2 and 5.7": "see tables 6.1 and 5.2; the linear system takes 86 and 65, as "
