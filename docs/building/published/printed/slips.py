@@ -94,10 +94,10 @@ METHODS: dict[str, dict[str, str]] = {
         "Waters": "the sums are as printed; the program takes 106.5n^2+620.5n-512 products, which "
         "is 7045, not 7051, for n = 6; no way to multiply by the scalars and masses of the "
         "equations gives 7051 (`choices.waters`)",
-        "Hollerbach, 4x4": "the sums and the savings at the ends are as printed, so all products "
-        "of matrices are; no way to multiply by the scalars and masses of the equations gives "
+        "Hollerbach, 4x4": "the sums and the savings at the ends are as printed; with the same "
+        "products of matrices, no way to multiply by the scalars and masses of the equations gives "
         "830n-592 (`choices.hollerbach`); 20n is the number of products of the weight in (5.2.13c)",
-        "Hollerbach, 3x3": "the sums are as printed, so all products of matrices are; no way to "
+        "Hollerbach, 3x3": "the sums are as printed; with the same products of matrices, no way to "
         "multiply by the scalars and masses of the equations gives 412n-277 "
         "(`choices.hollerbach`); 17n-7 is 3n for m r, and 7(2n-1) if the products of matrix and "
         "vector in (5.2.16c) and (5.2.16d) are counted with 16 products, as in (5.2.13), not 9",
@@ -122,8 +122,6 @@ METHODS: dict[str, dict[str, str]] = {
         "Angeles, Ma": "the term n^3 is due to 6 products for each triple of joints, as in the "
         "book; N is a triangular root, and twists are transformed from one center of mass to the "
         "next",
-        "Featherstone": "the sums are as printed; transforming an inertia by two screws takes 34 "
-        "products, the book prints 41",
         "algorithm 6.2": "see table 6.1",
     },
     "6.3": {
