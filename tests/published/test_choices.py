@@ -31,6 +31,8 @@ from building.published.printed.choices import (
     tensor_rotations,
     waters,
 )
+from building.published.printed.counting import apply, live, plus
+from building.published.printed.newton_euler import first_tensor
 from building.published.printed.slips import HOLLERBACH, INTENDED
 from building.published.tables import links
 
@@ -72,13 +74,38 @@ def test_all_ways_have_the_same_value() -> None:
         assert math.isclose(float(by_row(tuple(ROW), SIX)), entry, rel_tol=1e-14)
 
 
-# Tables 6.1 and 7.1 ------------------------------------------------------------------------------
+# Table 5.2 ---------------------------------------------------------------------------------------
 
 
 def printed(number: str, equation: str, column: str, n: int) -> np.ndarray:
     table = next(table for table in BY_EQUATION if table.number == number)
     row = next(row for row in table.rows if row.equation == equation)
     return np.array([int(Polynomial.read(text)(n)) for text in getattr(row, column)])
+
+
+def test_sums_of_the_second_link_contradict_its_products() -> None:
+    """In (5.3.45e) of table 5.2, 12 products are printed for the second link, in addition to gravity.
+
+    Eight rotate a vector. Four remain for the tensor and the offset: two rows with two entries, so
+    there is one sum for each row. Two or three sums add the vectors, and four rotate the result.
+    These are at most 9 sums, but 10 are printed.
+    """
+    products, sums = printed("5.2", "5.3.45e", "general", 2) - [3, 0]
+    assert (products, sums) == (4 + 8, 10)
+    most = set()
+    for with_zeros in (False, True):
+        sheet = Sheet()
+        w, wd, v = ((sheet.live(x), sheet.live(y), sheet.live(z)) for x, y, z in np.eye(3))
+        Omega = first_tensor(w, wd)
+        sheet.counts.clear()
+        moved = apply(Omega, (1.0, 2.0, 3.0))
+        links(2)[1].turn(THETA, sheet).back(plus(live(sheet, moved) if with_zeros else moved, v))
+        assert sheet.whole()[0] == products
+        most.add(sheet.whole()[1])
+    assert most == {8, 9}
+
+
+# Tables 6.1 and 7.1 ------------------------------------------------------------------------------
 
 
 def rotation(number: str, equation: str, column: str, *, first: bool, rest: tuple) -> tuple:
@@ -91,9 +118,11 @@ def rotation(number: str, equation: str, column: str, *, first: bool, rest: tupl
 def test_no_way_takes_both_printed_counts_of_the_last_entry() -> None:
     """The printed counts of the first link in (6.3.29c) are 9 and 10, and 6 and 6 at right angles.
 
-    Each occurs, but not for the same way: a general twist adds at least four products, but the
-    printed counts differ by three. Even the total numbers, 19 and 12, do not occur together, so the
-    difference is not one between factors 2 that are products and those that are sums.
+    Each occurs, but not for the same way: a rotation by a general twist takes at least four
+    products, but the printed counts differ by three. Only a nested sum with the third row of A
+    differs by three, and takes 15 operations, not 19. Even the total numbers, 19 and 12, do not
+    occur together, so the reason is not that factors 2 are products in one count and sums in
+    another.
     """
     general, right = (
         rotation("6.1", "6.3.29c", column, first=True, rest=(9, 9 + 6 + 1))

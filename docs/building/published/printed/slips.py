@@ -35,8 +35,8 @@ ROWS: dict[tuple[str, str], Slip] = {
     ("5.2", "5.3.45e"): Slip(
         ("0", "-2"),
         ("0", "-2"),
-        "the third row of the first link's tensor is zero, which saves two more sums for the "
-        "second link than the book counts",
+        "the third row of the first link's tensor is zero, and the printed 12 products of the "
+        "second link use this; its sums are then 8, or 9 if a zero is added, but 10 are printed",
     ),
     ("5.2", "5.3.46a"): Slip(_NONE, ("0", "-11"), "11n-3 is a misprint of 11n-14"),
     ("6.1", "6.3.29a"): Slip(("0", "-4"), _NONE, "7n-10 is a misprint of 7n-14"),
@@ -44,8 +44,8 @@ ROWS: dict[tuple[str, str], Slip] = {
         _NONE,
         ("-1", "0"),
         "the last entry of the first link takes 14 products at right angles, but 15 are printed; "
-        "among all ways to compute the entry, none has the printed counts of both columns "
-        "(`choices.last_entries`), because a general twist adds at least four products, and the "
+        "no way to compute the entry has the printed counts of both columns "
+        "(`choices.last_entries`): a rotation by the twist takes at least four products, and the "
         "columns differ by three",
     ),
     ("6.1", "6.3.30b"): Slip(
