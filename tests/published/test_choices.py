@@ -84,7 +84,7 @@ def printed(number: str, equation: str, column: str, n: int) -> np.ndarray:
 
 
 def test_sums_of_the_second_link_contradict_its_products() -> None:
-    """In (5.3.45e) of table 5.2, 12 products are printed for the second link, in addition to gravity.
+    """In (5.3.45e) of table 5.2, 15 products are printed for two links, three of them for gravity.
 
     Eight rotate a vector. Four remain for the tensor and the offset: two rows with two entries, so
     there is one sum for each row. Two or three sums add the vectors, and four rotate the result.
