@@ -147,8 +147,9 @@ HOLLERBACH: dict[str, Pair] = {
 }
 """Formula of Hollerbach (1980), table I, from which the book quotes values for six joints.
 
-The formula is quoted from the literature. The tests do not depend on the quotation: they derive
-each coefficient of the products from the terms of (5.2.7).
+The formula is quoted from memory, not from the paper, and so are Walker and Orin's 137n-22 and
+101n-11. The tests confirm it: each coefficient of the products follows from the terms of (5.2.7),
+and the sums have the printed value.
 """
 
 INTENDED: dict[str, Pair] = {
