@@ -20,6 +20,8 @@ class Sheet:
 
     equation: str = ""
     counts: dict[str, Counts] = field(default_factory=dict)
+    half: Counts = (1, 0)
+    """Cost of a halved number: a product, or a sum, as for a doubled number."""
 
     def take(self, products: int, sums: int) -> None:
         M, A = self.counts.get(self.equation, (0, 0))
@@ -110,6 +112,14 @@ def live_symmetric(sheet: Sheet, S: Symmetric) -> Symmetric:
 
 def minus(v: Vector) -> Vector:
     return -v[0], -v[1], -v[2]
+
+
+def halved(x: Number) -> Number:
+    """Return x / 2, whose cost is `Sheet.half`."""
+    if isinstance(x, Live):
+        x.sheet.take(*x.sheet.half)
+        return Live(x.value / 2, x.sheet)
+    return x / 2
 
 
 def scaled(v: Vector, factor: Number) -> Vector:
@@ -281,23 +291,61 @@ class Turn:
         return yy - moved, zz + moved, sa * (ca * difference) + cosine * yz
 
     def last(self, S: Symmetric) -> Number:
-        """Return the last entry of A S A', with 8 products and 7 sums (5 and 3 at 90 degrees)."""
-        xx, yy, zz, xy, xz, yz = S
-        x, y, z = self.third
-        first = times(x, times(x, xx) + (times(y, xy) + times(z, xz)) * 2)
-        second = times(y, times(y, yy) + times(z, yz) * 2)
-        return first + second + times(z * z, zz)
+        """Return the last entry of A S A', with 9 products and 10 sums (5 and 6 at 90 degrees).
 
-    def tensor(self, T: Tensor, double: tuple[Number, Number]) -> Tensor:
-        """Return A T A' by double angles, with 28 products and 28 sums (14 each at 90 degrees)."""
+        The order is that of `symmetric`: the rotation by the joint angle changes xx and yy, but not
+        their sum, and then the twist changes yy and zz.
+        """
+        xx, yy, zz, xy, xz, yz = S
+        if isinstance(self.sa, int) and self.sa == 0:
+            return zz
+        square = self.c * self.c
+        first = square * xx + (1.0 - square) * yy - self.s * self.c * 2 * xy
+        second = xx + yy - first
+        if isinstance(self.sa, int):
+            return second
+        sine, _ = self.double_twist
+        side = self.s * xz + self.c * yz
+        return zz + float(self.sa) ** 2 * (second - zz) + sine * side
+
+    def tensor(self, T: Tensor) -> Tensor:
+        """Return A T A' by double angles, with 33 products and 32 sums (18 each at 90 degrees).
+
+        Three of the products at 90 degrees are halves.
+        """
         (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = T
-        (xx, xy), (yx, yy) = _block(((xx, xy), (yx, yy)), *double)
+        (xx, xy), (yx, yy) = _block(((xx, xy), (yx, yy)), self._squares)
         xz, yz = turned(xz, yz, self.c, self.s)
         zx, zy = turned(zx, zy, self.c, self.s)
-        (yy, yz), (zy, zz) = _block(((yy, yz), (zy, zz)), *self.double_twist)
+        (yy, yz), (zy, zz) = self._turned_block(((yy, yz), (zy, zz)))
         xy, xz = turned(xy, xz, self.ca, self.sa)
         yx, zx = turned(yx, zx, self.ca, self.sa)
         return (xx, xy, xz), (yx, yy, yz), (zx, zy, zz)
+
+    @property
+    def _squares(self) -> "Squares":
+        """Squares and double angles by the identities of section 6.4, with 3 products, 4 sums."""
+        sine, both = self.s * self.s, self.s * self.c
+        double = 1.0 - sine * 2
+        return Squares(halved(1.0 + double), sine, both, both * 2, double)
+
+    def _turned_block(self, T: "Block") -> "Block":
+        (a, ab), (ba, b) = T
+        if isinstance(self.sa, int):
+            return ((b, -ba), (-ab, a)) if self.sa else T
+        (sine, cosine), square = self.double_twist, float(self.sa) ** 2
+        return _block(T, Squares(1.0 - square, square, 0.5 * float(sine), sine, cosine))
+
+
+@dataclass(frozen=True)
+class Squares:
+    """The products c c, s s and s c of a cosine and a sine, and 2 s c and c c - s s."""
+
+    cc: Number
+    ss: Number
+    sc: Number
+    sine: Number
+    cosine: Number
 
 
 Block = tuple[tuple[Number, Number], tuple[Number, Number]]
@@ -315,15 +363,16 @@ def plane(a: Number, b: Number, ab: Number, sin2: Number, cos2: Number) -> Vecto
     return middle + turned, middle - turned, half * sin2 + ab * cos2
 
 
-def _block(T: Block, sin2: Number, cos2: Number) -> Block:
-    """Rotate a block of any tensor in its plane; its skew-symmetric part does not change."""
+def _block(T: Block, angle: Squares) -> Block:
+    """Rotate a block of any tensor in its plane, with 7 products and 10 sums.
+
+    The symmetric part is rotated, and the skew-symmetric part does not change.
+    """
     (a, ab), (ba, b) = T
-    if isinstance(cos2, int):
-        return T if cos2 == 1 else ((b, -ba), (-ab, a))
-    mean = (ab + ba) * 0.5
-    left = ab - mean
-    a, b, mean = plane(a, b, mean, sin2, cos2)
-    return (a, mean + left), (mean - left, b)
+    mean, skew = halved(ab + ba), halved(ab - ba)
+    first = angle.cc * a + angle.ss * b - angle.sine * mean
+    side = angle.sc * (a - b) + angle.cosine * mean
+    return (first, side + skew), (side - skew, a + b - first)
 
 
 @dataclass(frozen=True)

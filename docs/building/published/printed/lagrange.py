@@ -7,8 +7,7 @@ Wd_0 = Wdd_0 = 0 and A_{n+1} = 0 are left out. With these rules, the numbers of 
 the table.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations_with_replacement
+from collections.abc import Sequence
 from itertools import product as pairs
 
 from building.published.printed.counting import (
@@ -202,45 +201,65 @@ def waters(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
     return tau
 
 
-def uicker_kahn(
-    links: Sequence[Link], x: State, sheet: Sheet, *, anew: bool = True
-) -> list[Number]:
-    """Return joint torques by Eq 5.2.7, with the derivatives of each W_j computed once.
+def uicker_kahn(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
+    """Return joint torques by Eq 5.2.7, with the traces of each term computed separately.
 
-    If `anew`, dW_j/dq_i J_j is computed again in each trace, and otherwise once.
+    dW J is computed again in each trace. The inertia matrix is symmetric, so a trace is computed
+    only for k <= i, but used twice. The terms of inertia, velocity and weight have the equations
+    "D", "C" and "G of 5.2.7".
     """
     n, g = len(links), _gravity(sheet, 4)
     A = [placed(k, q, sheet, size=4) for k, q in zip(links, x.q, strict=True)]
     qd, qdd = ([sheet.live(v) for v in rates] for rates in (x.qd, x.qdd))
     tau: list[Number] = [sheet.live(0.0) for _ in links]
-    derived: dict[tuple[int, ...], Table] = {}
+    derived = Derivatives()
     for j in range(n):
         sheet.equation = "dW of 5.2.7"
-        derived = _derivatives(derived, A[j], j)
+        once, twice = derived.advance(*A[j])
         J, r = pseudo_inertia(links[j], sheet), [sheet.live(e) for e in (*links[j].r, 1.0)]
-        sheet.equation = "5.2.7"
         for i in range(j + 1):
-            kept = [] if anew else product(derived[i,], J)
-            for k in range(j + 1):
-                inertia = trace_of_product(kept or product(derived[i,], J), transposed(derived[k,]))
+            sheet.equation = "D of 5.2.7"
+            for k in range(i + 1):
+                inertia = trace_of_product(product(once[i], J), transposed(once[k]))
                 tau[i] = tau[i] + inertia * qdd[k]
-                for l in range(j + 1):
-                    second = transposed(derived[min(k, l), max(k, l)])
-                    force = trace_of_product(kept or product(derived[i,], J), second)
-                    tau[i] = tau[i] + force * qd[k] * qd[l]
-            tau[i] = tau[i] - dot(g, applied(derived[i,], r)) * links[j].m
+                if k < i:
+                    tau[k] = tau[k] + inertia * qdd[i]
+            sheet.equation = "C of 5.2.7"
+            for k, l in pairs(range(j + 1), repeat=2):
+                second = transposed(twice[min(k, l), max(k, l)])
+                force = trace_of_product(product(once[i], J), second)
+                tau[i] = tau[i] + force * qd[k] * qd[l]
+            sheet.equation = "G of 5.2.7"
+            tau[i] = tau[i] - dot(g, applied(once[i], r)) * links[j].m
     return tau
 
 
-def _derivatives(
-    before: Mapping[tuple[int, ...], Table], A: tuple[Table, Table, Table], j: int
-) -> dict[tuple[int, ...], Table]:
-    """Return W_j and its first and second derivatives from those of W_{j-1}.
+class Derivatives:
+    """First and second derivatives of W_j, from matrices from each link i to link j.
 
-    The keys contain the indices of the joints with respect to which W_j is differentiated.
+    A derivative with respect to q_k is W_{k-1} dA_k, times the matrix from link k to link j. For
+    link j of the book, there are j - 1 new matrices between links, j first derivatives and
+    j (j + 1)/2 second derivatives, and each is one product. Two products with W_0 = 1 are left out.
     """
-    joints = range(j + 1)
-    orders = [(), *((k,) for k in joints), *combinations_with_replacement(joints, 2)]
-    if j == 0:
-        return {by: A[len(by)] for by in orders}
-    return {by: product(before[tuple(k for k in by if k < j)], A[by.count(j)]) for by in orders}
+
+    def __init__(self) -> None:
+        self.between: list[Table] = []
+        self.once: list[Table] = []
+        self.twice: dict[tuple[int, int], Table] = {}
+        self.before: list[Table] = []
+
+    def advance(
+        self, A: Table, dA: Table, ddA: Table
+    ) -> tuple[list[Table], dict[tuple[int, int], Table]]:
+        """Return the derivatives of the next W_j with respect to q_k, and q_k and q_l, k <= l."""
+        j, W = len(self.between), self.between[0] if self.between else None
+        self.between = [*(product(M, A) for M in self.between), A]
+        for k, first in enumerate(self.before):
+            self.twice[k, j] = product(first, dA)
+        self.twice[j, j] = product(W, ddA) if W else ddA
+        self.once.append(product(W, dA) if W else dA)
+        self.before = [self._moved(M, k) for k, M in enumerate(self.once)]
+        return self.before, {(k, l): self._moved(M, l) for (k, l), M in self.twice.items()}
+
+    def _moved(self, M: Table, k: int) -> Table:
+        return product(M, self.between[k + 1]) if k + 1 < len(self.between) else M

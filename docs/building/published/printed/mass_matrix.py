@@ -23,7 +23,6 @@ from building.published.printed.counting import (
     live,
     live_symmetric,
     minus,
-    plane,
     plus,
     scaled,
     symmetric,
@@ -94,7 +93,8 @@ def _inward(
 def algorithm_6_1(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
     """Return the mass matrix by Walker and Orin's composite bodies.
 
-    Inertias are about the centers of mass.
+    Inertias are about the centers of mass. A pair of joints takes 24 products and 14 sums: the
+    offset is computed along the axes of link j+1, with two products as in (6.3.29b).
     """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}
@@ -120,10 +120,12 @@ def algorithm_6_1(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
         f, eta = F, plus((E[4], E[5], E[2]), cross(R, F))
         d[i, i] = eta[2]
         for j in range(i - 1, -1, -1):
-            sheet.equation = "6.2.9a"
-            f = A[j + 1].out(live(sheet, f))
+            turn, link, f = A[j + 1], links[j + 1], live(sheet, f)
             sheet.equation = "6.2.9b"
-            eta = plus(A[j + 1].out(live(sheet, eta)), cross(links[j + 1].s, f))
+            s = (times(turn.c, link.a), -times(turn.s, link.a), sheet.live(link.d))
+            eta = turn.out(plus(live(sheet, eta), cross(s, f)))
+            sheet.equation = "6.2.9a"
+            f = turn.out(f)
             d[j, i] = eta[2]
     return d
 
@@ -172,22 +174,25 @@ def _root(inertia: Rows) -> Rows:
 def featherstone(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
     """Return the mass matrix by composite bodies with spatial vectors.
 
-    Each transform is a screw about z and a screw about x.
+    Each transform is a screw about z and a screw about x. Composite masses are computed while the
+    arm moves, and inertias are rotated by the squares of sine and cosine. With these conventions,
+    products and sums are as printed.
     """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}
-    m, I = 0.0, None
+    m: Number = 0.0
+    I: Symmetric | None = None
     h: Vector = (0.0, 0.0, 0.0)
     for i in range(len(links) - 1, -1, -1):
         turn, link, own = A[min(i + 1, len(A) - 1)], links[min(i + 1, len(A) - 1)], links[i]
         first: Vector = (own.m * own.r[0], own.m * own.r[1], own.m * own.r[2])
         second = together(symmetric(tensor(own.I)), _about(own.m, own.r))
         if I is None:
-            m, h, I = own.m, live(sheet, first), live_symmetric(sheet, second)
+            m, h, I = sheet.live(own.m), live(sheet, first), live_symmetric(sheet, second)
         else:
             sheet.equation = "X' I X"
-            h, I = _screw(2, turn.c, turn.s, turn.double(), link.d, m, h, I)
-            h, I = _screw(0, turn.ca, turn.sa, turn.double_twist, link.a, m, h, I)
+            h, I = _screw(2, turn.c, turn.s, link.d, m, h, I)
+            h, I = _screw(0, turn.ca, turn.sa, link.a, m, h, I)
             m, h, I = m + own.m, plus(h, first), together(I, second)
         f, eta = live(sheet, (-h[1], h[0], 0)), live(sheet, (I[4], I[5], I[2]))
         d[i, i] = eta[2]
@@ -209,30 +214,30 @@ _PLACES = ((0, 3, 4), (3, 1, 5), (4, 5, 2))
 
 
 def _screw(
-    axis: int,
-    c: Number,
-    s: Number,
-    double: tuple[Number, Number],
-    step: float,
-    m: float,
-    h: Vector,
-    I: Symmetric,
+    axis: int, c: Number, s: Number, step: float, m: Number, h: Vector, I: Symmetric
 ) -> tuple[Vector, Symmetric]:
     """Return first and second moments of a mass after a screw transform.
 
-    The screw consists of a rotation about an axis and a translation by `step` along it.
+    The screw consists of a rotation about an axis and a translation by `step` along it. A screw
+    takes 22 products and 19 sums, or 19 and 17 if the angle is a constant.
     """
     u, v = (axis + 1) % 3, (axis + 2) % 3
     at = {name: _PLACES[i][j] for name, i, j in (("uu", u, u), ("vv", v, v), ("uv", u, v))}
     au, av = _PLACES[axis][u], _PLACES[axis][v]
     E = list(I)
-    E[at["uu"]], E[at["vv"]], E[at["uv"]] = plane(I[at["uu"]], I[at["vv"]], I[at["uv"]], *double)
+    a, b, ab = I[at["uu"]], I[at["vv"]], I[at["uv"]]
+    cc, ss, sc = times(c, c), times(s, s), times(s, c)
+    mixed = times(sc * 2, ab)
+    E[at["uu"]] = times(cc, a) + times(ss, b) - mixed
+    E[at["vv"]] = times(ss, a) + times(cc, b) + mixed
+    E[at["uv"]] = times(sc, a - b) + times(cc - ss, ab)
     E[au], E[av] = turned(I[au], I[av], c, s)
     g = list(turned_about(axis, h, c, s))
-    more = (g[axis] * 2 + m * step) * step
+    moved = m * step
+    more = (g[axis] * 2 + moved) * step
     E[at["uu"]], E[at["vv"]] = E[at["uu"]] + more, E[at["vv"]] + more
     E[au], E[av] = E[au] - g[u] * step, E[av] - g[v] * step
-    g[axis] = g[axis] + m * step
+    g[axis] = g[axis] + moved
     return (g[0], g[1], g[2]), (E[0], E[1], E[2], E[3], E[4], E[5])
 
 

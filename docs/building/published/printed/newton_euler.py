@@ -112,10 +112,13 @@ def first_tensor(w: Vector, wd: Vector) -> Tensor:
     return (square, -wd[2], 0), (wd[2], square, 0), (0, 0, 0)
 
 
-def motion(links: Sequence[Link], x: State, sheet: Sheet, *, optimised: bool) -> Motion:
+def motion(
+    links: Sequence[Link], x: State, sheet: Sheet, *, optimised: bool, weighed: bool = False
+) -> Motion:
     """Compute Eq 5.3.45a to e, with the first link treated separately.
 
-    If `optimised`, zeros of the first link are used for the second link.
+    If `optimised`, zeros of the first link are used for the second link. If `weighed`, the products
+    of gravity with the third row of the first rotation are known.
     """
     rates = [(sheet.live(a), sheet.live(b)) for a, b in zip(x.qd, x.qdd, strict=True)]
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
@@ -125,21 +128,23 @@ def motion(links: Sequence[Link], x: State, sheet: Sheet, *, optimised: bool) ->
     sheet.equation = "5.3.45c"
     Omega = [first_tensor(w[0], wd[0])]
     sheet.equation = "5.3.45e"
-    sdd = [live(sheet, scaled(A[0].third, sheet.live(G)))]
-    known = (w[0], wd[0], Omega[0]) if optimised else _full(sheet, w[0], wd[0], Omega[0])
+    row = A[0].third
+    known = scaled((float(row[0]), float(row[1]), float(row[2])), G)
+    sdd = [live(sheet, known if weighed else scaled(row, sheet.live(G)))]
+    before = (w[0], wd[0], Omega[0]) if optimised else _full(sheet, w[0], wd[0], Omega[0])
     for i in range(1, len(links)):
         qd, qdd = rates[i]
         sheet.equation = "5.3.45a"
-        carried = A[i].back(known[0])
+        carried = A[i].back(before[0])
         w.append((carried[0], carried[1], carried[2] + qd))
         sheet.equation = "5.3.45b"
-        turned = scaled(A[i].third, known[1][2]) if optimised and i == 1 else A[i].back(known[1])
+        turned = scaled(A[i].third, before[1][2]) if optimised and i == 1 else A[i].back(before[1])
         wd.append((turned[0] + carried[1] * qd, turned[1] - carried[0] * qd, turned[2] + qdd))
         sheet.equation = "5.3.45c"
         Omega.append(rate_tensor(w[i], wd[i]))
         sheet.equation = "5.3.45e"
-        sdd.append(A[i].back(plus(sdd[i - 1], apply(known[2], links[i].s))))
-        known = w[i], wd[i], Omega[i]
+        sdd.append(A[i].back(plus(sdd[i - 1], apply(before[2], links[i].s))))
+        before = w[i], wd[i], Omega[i]
     return Motion(A, w, wd, Omega, sdd)
 
 
@@ -205,16 +210,18 @@ def _third(u: Vector, v: Vector) -> Number:
 def algorithm_5_6(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
     """Return joint torques by tensors, with the first and last links treated separately.
 
-    The count is that of the row in table 5.3.
+    The count is that of the row in table 5.3. Products with gravity are not counted, and rdd of the
+    first link takes three sums, although one of the terms has a zero entry.
     """
-    A, _, wd, Omega, sdd = vars(motion(links, x, sheet, optimised=False)).values()
+    moving = motion(links, x, sheet, optimised=False, weighed=True)
+    A, _, wd, Omega, sdd = vars(moving).values()
     last, tau = len(links) - 1, []
     f: Vector = (0, 0, 0)
     eta: Vector = (0, 0, 0)
     for i in range(last, -1, -1):
         link = links[i]
         sheet.equation = "5.3.7e"
-        rdd = plus(apply(Omega[i], link.r), sdd[i])
+        rdd = plus(live(sheet, apply(Omega[i], link.r)), sdd[i])
         sheet.equation = "5.3.7f"
         F = scaled(rdd, link.m)
         sheet.equation = "5.3.7g"

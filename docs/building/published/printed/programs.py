@@ -16,15 +16,20 @@ Program = Callable[[Sequence[Link], State, Sheet], Any]
 
 
 def forward_dynamics(
-    links: Sequence[Link], x: State, sheet: Sheet, *, mass: Program
+    links: Sequence[Link],
+    x: State,
+    sheet: Sheet,
+    *,
+    mass: Program,
+    bias: Program = newton_euler.algorithm_5_7,
 ) -> list[Number]:
     """Solve forward dynamics by steps (i) to (iii) of section 6.2, with the given mass matrix.
 
-    The steps are D, the bias forces by algorithm 5.7, and a linear system. The accelerations of the
-    state are used as the given joint torques.
+    The steps are D, the bias forces, and a linear system. The accelerations of the state are used
+    as the given joint torques.
     """
     D = mass(links, x, sheet)
-    b = newton_euler.algorithm_5_7(links, State(x.q, x.qd, [0.0] * len(links)), sheet)
+    b = bias(links, State(x.q, x.qd, [0.0] * len(links)), sheet)
     given = [Sheet().live(tau) - float(bias) for tau, bias in zip(x.qdd, b, strict=True)]
     sheet.equation = "D qdd = tau - b"
     live = {key: sheet.live(float(entry)) for key, entry in D.items()}
@@ -57,7 +62,9 @@ BY_METHOD: dict[tuple[str, str], Program] = {
     ("6.2", "algorithm 6.2"): mass_matrix.algorithm_6_2,
     ("6.3", "Walker, Orin"): partial(forward_dynamics, mass=mass_matrix.algorithm_6_1),
     ("6.3", "Featherstone, composite bodies"): partial(
-        forward_dynamics, mass=mass_matrix.featherstone
+        forward_dynamics,
+        mass=mass_matrix.featherstone,
+        bias=partial(vectors.algorithm_5_4, bias=True),
     ),
     ("6.3", "Angeles, Ma"): partial(forward_dynamics, mass=mass_matrix.angeles_ma),
     ("6.3", "algorithms 6.2 and 5.7"): partial(forward_dynamics, mass=mass_matrix.algorithm_6_2),

@@ -92,13 +92,12 @@ def algorithm_7_1(links: Sequence[Link], x: State, sheet: Sheet) -> tuple[Matrix
         Ud1 = k.A.out(Ud)
         Ud = plus(cross(k.w, body.u[i]), Ud1)
         sheet.equation = "7.3.18c"
-        double = k.A.double()
         shift = symmetric_product(k.s, U1)
-        E = without(together(symmetric(body.K[i]), k.A.symmetric(E, double)), shift)
+        E = without(together(symmetric(body.K[i]), k.A.symmetric(E, k.A.double())), shift)
         sheet.equation = "7.3.18d"
         inner = summed(skew_product(k.s, Ud1), skew_product(U1, k.sd))
         own = tensor(product(tilde(k.w), body.Khat[i]))
-        L = summed(own, inner, k.A.tensor(L, double))
+        L = summed(own, inner, k.A.tensor(L))
         rows = _step_1(k, U, Ud, E, L, sheet)
         D[i, i], V[i, i], P[i, i] = _entries(rows, k, sheet, ("7.3.18m", "7.3.18n"))
         _step_2(rows, known, i, sheet, (D, V, P))
@@ -179,7 +178,8 @@ def _first(
 ) -> None:
     """Compute the entries of the first joint, which need only one entry of E and one of L.
 
-    The third row of A is known, and has no zeros, as in table 7.1. The operations of "first joint"
+    The third row of A is known, and has no zeros, as in table 7.1. In (7.3.18c), each factor 2 is a
+    product; the printed 8 sums are the smallest possible number. The operations of "first joint"
     are not in the table: rotations of U and dU/dt, and p, which contains only the gravity term
     because the axis of the first joint is at rest.
     """
@@ -187,8 +187,7 @@ def _first(
     sheet.equation = "first joint"
     U1, Ud1, row = k.A.out(U), k.A.out(Ud), live(sheet, k.A.third)
     sheet.equation = "7.3.18c"
-    rotated = dot(row, apply(_rows(E), row))
-    d = body.K[0][2][2] + rotated + (k.s[0] * U1[0] + k.s[1] * U1[1]) * 2
+    d = body.K[0][2][2] + _expanded(row, E) + 2.0 * (k.s[0] * U1[0] + k.s[1] * U1[1])
     sheet.equation = "7.3.18d"
     own = body.Khat[0][1][2] * k.w[0] - body.Khat[0][0][2] * k.w[1]
     inner = k.s[0] * Ud1[0] + k.s[1] * Ud1[1] + (k.sd[0] * U1[0] + k.sd[1] * U1[1])
@@ -197,6 +196,13 @@ def _first(
     U = plus(body.u[0], U1)
     found[0][0, 0], found[1][0, 0] = d, -(C * 2)
     found[2][0, 0] = -(U[1] * k.az[0]) + U[0] * k.az[1]
+
+
+def _expanded(v: Vector, S: Symmetric) -> Number:
+    """Return v . S v as a sum over the six entries, with 15 products and 5 sums."""
+    x, y, z = v
+    mixed = (2.0 * (x * y), 2.0 * (x * z), 2.0 * (y * z))
+    return dot((x * x, y * y, z * z, *mixed), S)
 
 
 def _rows(S: Symmetric) -> Tensor:

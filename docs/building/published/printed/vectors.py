@@ -66,10 +66,13 @@ def algorithm_5_3(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]
     return tau[::-1]
 
 
-def algorithm_5_4(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
+def algorithm_5_4(
+    links: Sequence[Link], x: State, sheet: Sheet, *, bias: bool = False
+) -> list[Number]:
     """Return joint torques by Eq 5.2.25 to 5.2.30, with spatial vectors.
 
-    Each transform is a screw along x followed by a screw along z.
+    Each transform is a screw along x followed by a screw along z. If `bias`, joint accelerations
+    are zero.
     """
     last, tau = len(links) - 1, []
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
@@ -77,7 +80,7 @@ def algorithm_5_4(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]
     v: Pair = ((0, 0, 0), (0, 0, 0))
     a: Pair = ((0, 0, 0), (0, 0, sheet.live(G)))
     for i, link in enumerate(links):
-        qd, qdd = sheet.live(x.qd[i]), sheet.live(x.qdd[i])
+        qd, qdd = sheet.live(x.qd[i]), 0 if bias else sheet.live(x.qdd[i])
         v, a = _back(link, A[i], v), _back(link, A[i], a)
         (wx, wy, wz), linear = v
         v = ((wx, wy, wz + qd), linear)
