@@ -145,10 +145,10 @@ HOLLERBACH: dict[str, Pair] = {
         "25n^4+199/3n^3+129.5n^2+127/3n-96",
     ),
 }
-"""Formula of Hollerbach (1980), table I, from which the book quotes values for six joints.
+"""Formula attributed to Hollerbach (1980), table I, from which the book quotes values for six joints.
 
-The formula is quoted from memory, not from the paper, and so are Walker and Orin's 137n-22 and
-101n-11. The tests confirm it: each coefficient of the products follows from the terms of (5.2.7),
+The formula was not checked against the paper, and neither were Walker and Orin's 137n-22 and
+101n-11. The tests support it: each coefficient of the products follows from the terms of (5.2.7),
 and the sums have the printed value.
 """
 
