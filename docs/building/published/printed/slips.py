@@ -145,7 +145,7 @@ HOLLERBACH: dict[str, Pair] = {
         "25n^4+199/3n^3+129.5n^2+127/3n-96",
     ),
 }
-"""Formula attributed to Hollerbach (1980), table I, from which the book quotes values for six joints.
+"""Formula attributed to Hollerbach (1980), from which the book quotes values for six joints.
 
 The formula was not checked against the paper, and neither were Walker and Orin's 137n-22 and
 101n-11. The tests support it: each coefficient of the products follows from the terms of (5.2.7),
