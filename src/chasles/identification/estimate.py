@@ -1,6 +1,5 @@
 """`chasles.identify`: parameters of a robot from measured motions and torques."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import InputError, warn
 from chasles.functions.doors import check_robot, wrench_arguments
 from chasles.functions.tracing import WrenchKey
 from chasles.identification.consistent import Kind, Prior, checked_prior
@@ -431,7 +430,7 @@ def _notes(
                 "tau (N m), q (rad) and time (s)"
             )
     for note in found:
-        warnings.warn(f"identify: {note}", UserWarning, stacklevel=3)
+        warn(f"identify: {note}")
     return tuple(found)
 
 
