@@ -127,10 +127,10 @@ def test_a_simulation_folder_is_a_log(tmp_path: Path) -> None:
 
 def test_damaged_archives_are_refused(tmp_path: Path) -> None:
     (tmp_path / "log.npz").write_bytes(b"\x00\x01")
-    with raises("E-LOG-028"):
+    with raises("E-FILE-027"):
         chasles.identify(ROBOT, tmp_path / "log.npz")
     np.savez(tmp_path / "log.npz", t=np.zeros(3), **{"joint1.q": np.zeros(4)})
-    with raises("E-LOG-029"):
+    with raises("E-FILE-421"):
         chasles.identify(ROBOT, tmp_path / "log.npz")
 
 

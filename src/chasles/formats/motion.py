@@ -22,15 +22,9 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ModelError
+from chasles.formats.archive import MOTION_FORMAT
 from chasles.formats.files import Line, is_number, lines, short, size
-from chasles.formats.recorded import (
-    MOTION_FORMAT,
-    REACHED,
-    READERS,
-    Block,
-    npz_columns,
-    parquet_columns,
-)
+from chasles.formats.recorded import REACHED, READERS, Block, known_columns
 from chasles.model import Model
 from chasles.model.description import some
 from chasles.model.graph import FREE
@@ -341,7 +335,7 @@ def _table(file: str, known: Sequence[str]) -> _Header:
     suffix = PurePath(file).suffix.lower()
     if suffix not in READERS:
         return _header(file, known)
-    found = parquet_columns(file, known) if suffix == ".parquet" else npz_columns(file, known)
+    found = known_columns(file, known)
     rows = np.column_stack(list(found.values())).tolist() if found else []
     end = size(file)
     body = (Line(file, k, "", end) for k in itertools.count(1))
