@@ -269,7 +269,7 @@ def test_differences_do_not_cross_gaps(tmp_path: Path, monkeypatch: Any) -> None
 def test_refusals(folder: Path, tmp_path: Path) -> None:
     for words, code in (
         ((folder,), "E-CLI-274"),
-        ((folder / "a.parquet", "--columns", "tau", "-o", tmp_path / "folder"), "E-CLI-274"),
+        ((folder / "a.parquet", "--columns", "tau", "-o", tmp_path / "folder"), "E-CLI-028"),
         ((folder, "-o", tmp_path / "out", "--at-world"), "E-CLI-273"),
         ((folder, "-o", tmp_path / "out", "--columns", "torque"), "E-CLI-270"),
     ):

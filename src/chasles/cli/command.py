@@ -355,7 +355,17 @@ def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
         yield add
 
 
-TABLES = {".csv": csv_table, ".parquet": parquet_table}
+@contextmanager
+def npz_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
+    """Write a .npz file with one array per column; rows stay in memory until the end."""
+    parts = [np.zeros((0, len(names)))]
+    yield parts.append
+    columns = dict(zip(names, np.concatenate(parts).T.copy(), strict=True))
+    with path.open("wb") as stream:
+        np.savez(stream, **columns)
+
+
+TABLES = {".csv": csv_table, ".npz": npz_table, ".parquet": parquet_table}
 """Table writers by file suffix."""
 
 

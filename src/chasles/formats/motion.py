@@ -1,12 +1,13 @@
 """Read robot motions and forces from files, one block of samples at a time, and write motions.
 
-A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J, the columns J.q,
-J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
-also be the folder or the .npz file that `chasles simulate` writes. Any other file has the layout of
-Legnani et al. (1996), part II, fig. 6: q, qd and qdd for each joint, with one line per joint or one
-line per sample. The first line may contain the time step, as in SPACELIB's program; the program
-listing in the paper does not read the time step. Forces have the columns fx, fy, fz, cx, cy, cz. A
-.csv file names these columns; any other file contains them in this order. Comments begin with #.
+A motion in a .csv, .npz or .parquet table has named columns: t (s) and, for a joint J, the columns
+J.q, J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion
+can also be the folder or the .npz file that `chasles simulate` writes. Any other file has the
+layout of Legnani et al. (1996), part II, fig. 6: q, qd and qdd for each joint, with one line per
+joint or one line per sample. The first line may contain the time step, as in SPACELIB's program;
+the program listing in the paper does not read the time step. Forces have the columns fx, fy, fz,
+cx, cy, cz. A .csv file names these columns; any other file contains them in this order. Comments
+begin with #.
 """
 
 import csv
@@ -98,8 +99,8 @@ def read(
 ) -> Iterator[Motion]:
     """Read a motion from a file, `chunk` samples at a time.
 
-    `path` is a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain text
-    file. `step` is the time step in s, for a file without times.
+    `path` is a table (.csv, .npz, .parquet), the folder of a simulation, or a plain text file.
+    `step` is the time step in s, for a file without times.
     """
     file = motion_file(path)
     if (suffix := PurePath(file).suffix.lower()) in READERS:

@@ -60,7 +60,11 @@ def motion(
     ] = "",
     output: Annotated[
         Path | None,
-        option("Table to write (.csv, .parquet), or folder for several tables.", "--output", "-o"),
+        option(
+            "Table to write (.csv, .npz, .parquet), or folder for several tables.",
+            "--output",
+            "-o",
+        ),
     ] = None,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     forces: Annotated[
@@ -101,6 +105,9 @@ def motion(
         names, units = pairs("--column", column), pairs("--unit", unit)
         job = partial(Job, wanted=wanted, columns=names, units=units, skip_bad=skip_bad)
         given = partial(job, overwrite=overwrite, frames=tuple(frame), differentiate=differentiate)
+        resumable = motion.is_dir() or (output is not None and output.suffix.lower() == ".parquet")
+        if output is not None and not resumable:
+            command.check_new_table(output, overwrite=overwrite)
         return _logs(asked, given, motion, output, others, cluster)
     if cluster is not None:
         problem = "--cluster requires a folder of logs or --columns"
@@ -156,8 +163,8 @@ def _logs(
         if value:
             problem = f"{name} cannot be combined with --columns or a folder of logs"
             raise InputError("E-CLI-273", problem, "omit the option, or give one motion file")
-    if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
-        kind = "a folder" if logs.is_dir() else "a .parquet file"
+    if output is None:
+        kind = "a folder" if logs.is_dir() else f"a table ({', '.join(command.TABLES)})"
         problem = f"the output of this command must be {kind}"
         raise InputError("E-CLI-274", problem, f"give the path of {kind} as --output")
     given = job(asked.robot())
