@@ -25,7 +25,7 @@ from chasles.cli.scene import digest
 from chasles.cli.tables import created, resumed, unlike
 from chasles.errors import InputError
 from chasles.formats.motion import Motion
-from chasles.identification.logs import Reader, column_names, files, is_simulation
+from chasles.identification.logs import Reader, column_names, is_simulation
 from chasles.identification.samples import Log
 from chasles.names import suggest
 from chasles.robot import Robot
@@ -291,13 +291,19 @@ class Job:
         return done
 
 
-def partitions(logs: Path, target: Path) -> list[Partition]:
-    """Return the absolute paths of each log and its output table."""
+def partitions(logs: Path, target: Path, reader: Reader) -> list[Partition]:
+    """Return the absolute paths of each log and its output table.
+
+    Files that are not logs are counted in `reader.skipped`. Tables in `target` are not logs.
+    """
     logs, target = logs.absolute(), target.absolute()
     if not logs.is_dir():
         return [(logs, target)]
+    if target.exists() and target.samefile(logs):
+        problem = "the output folder is the folder of the logs"
+        raise InputError("E-CLI-278", problem, "choose another output folder", file=target)
     pairs = []
-    for file in map(Path, files(logs)):
+    for file in map(Path, reader.partitions(logs, without=target)):
         kept = file.relative_to(logs)
         name = kept.name if kept.suffix == ".parquet" else f"{kept.name}.parquet"
         pairs.append((file, target / kept.with_name(name)))

@@ -56,7 +56,7 @@ def arrays(
                 raise InputError("E-FILE-071", problem)
             return {member.filename[:-4]: _array(archive, member) for member in members}
     except _FAULTS as error:
-        raise InputError("E-FILE-072", str(error) or type(error).__name__) from error
+        raise _corrupt(error) from error
 
 
 def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
@@ -72,6 +72,19 @@ def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
     with archive.open(member) as stream:
         array: np.ndarray = npy.read_array(stream, allow_pickle=False)
         return array
+
+
+def _corrupt(error: BaseException) -> InputError:
+    return InputError("E-FILE-072", str(error) or type(error).__name__)
+
+
+def members(file: str) -> list[str]:
+    """Return the names of the arrays in a .npz file; a corrupt file raises ValueError."""
+    try:
+        with ZipFile(file) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except _FAULTS as error:
+        raise _corrupt(error) from error
 
 
 def table(file: str, groups: Mapping[str, Sequence[str]]) -> dict[str, np.ndarray]:

@@ -94,6 +94,31 @@ def blocks(
                          file=file) from None  # fmt: skip
 
 
+def names(file: str) -> set[str] | None:
+    """Return the names of the columns or quantities in a file, without reading its rows.
+
+    The result is None if the names are not known, for example because the file is damaged.
+    """
+    kind = SUFFIXES[Path(file).suffix.lower()]
+    try:
+        if kind == "npz":
+            return {*archive.members(file)}
+        if kind == "csv":
+            with open(file, encoding="utf-8", newline="") as stream:
+                return {name.strip() for name in next(csv.reader(stream), [])}
+        if kind == "parquet":
+            from pyarrow.parquet import read_schema
+
+            return {*read_schema(file).names}
+        if kind == "ipc":
+            from pyarrow import dataset
+
+            return {*dataset.dataset(file, format=kind).schema.names}
+    except (ImportError, OSError, ValueError, csv.Error):  # reading the rows reports the error
+        return None
+    return None
+
+
 def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
     """Yield batches of a Parquet file.
 

@@ -170,7 +170,10 @@ def _logs(
     given = job(asked.robot())
     if "tau" in given.chosen and is_lossy(given.robot):
         command.note(f"note: {LOSSLESS}")
-    tables = partitions(logs, output)
+    reader = given.reader()
+    tables = partitions(logs, output, reader)
+    for reason, count in reader.skipped.counts.items():
+        command.note(f"note: skipped: {reason}: {count}")
     with command.counting(count_of([source for source, _ in tables])) as told:
         total = dataset.run(given, tables, told, cluster=cluster)
     data = total.data(given) | {"files": {"tables": output}, "count": total.files}
