@@ -1,7 +1,7 @@
 """Suggestions for misspelled names and for names used by other libraries."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from types import FunctionType, ModuleType
 from typing import Any
@@ -191,10 +191,14 @@ def with_suggestions(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def suggest_keywords(module: ModuleType) -> None:
-    """Add suggestions for keyword arguments to the functions and classes in `module.__all__`."""
+def suggest_keywords(module: ModuleType, without: Collection[str]) -> None:
+    """Add suggestions for keyword arguments to the functions and classes in `module.__all__`.
+
+    Names in `without` are left as they are.
+    """
     for name in module.__all__:
-        vars(module)[name] = suggesting(vars(module).get(name))
+        if name not in without:
+            vars(module)[name] = suggesting(vars(module).get(name))
 
 
 CO_VARKEYWORDS = 0x08

@@ -1,5 +1,7 @@
 """Arguments of the wrong type raise an error of chasles that states the expected type."""
 
+import importlib
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +11,7 @@ import pytest
 from support import raises
 
 import chasles
+from chasles import control, rollouts
 from chasles.robots import four_bar, planar
 
 ROBOT = planar(2)
@@ -103,6 +106,10 @@ def test_wrong_types_are_refused(code: str, call: Callable[[], Any]) -> None:
         (lambda: chasles.verify(ROBOT, stats=1), "states"),
         (lambda: chasles.trajectory.spline([0, 1], [[0], [1]], degre=5), "degree"),
         (lambda: chasles.targets.Position([0, 0, 0], weigt=1), "weight"),
+        (lambda: control.operational_dynamics(ROBOT, Q, Q, "tip", dampng=1), "damping"),
+        (lambda: control.resolved_rate(ROBOT, "tip", dt=0.1, accelertion=1), "acceleration"),
+        (lambda: rollouts.PDControl(stifness=1), "stiffness"),
+        (lambda: chasles.identification.identify(ROBOT, colums={}), "columns"),
     ],
 )
 def test_misspelled_names_are_suggested(call: Callable[[], object], wanted: str) -> None:
@@ -120,6 +127,21 @@ def test_misspelled_attributes_are_suggested() -> None:
     ):
         with pytest.raises(AttributeError, match=f"'{wanted}'"):
             getattr(owner, name)
+
+
+def test_every_public_function_suggests_keywords() -> None:
+    """Only functions that controllers call in each step do not, because suggestions take time."""
+    for place in chasles.SUGGESTING:
+        module = importlib.import_module(f"chasles.{place}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value) and name not in chasles.FAST:
+                variable = inspect.signature(value).parameters.values()
+                assert hasattr(value, "__wrapped__") or any(
+                    p.kind is p.VAR_KEYWORD for p in variable
+                ), (place, name)
+    for name in chasles.FAST:
+        assert not hasattr(getattr(control, name), "__wrapped__")
 
 
 def test_functions_with_suggestions_can_be_pickled() -> None:
