@@ -12,6 +12,7 @@ from support import raises
 
 import chasles
 from chasles import control, rollouts
+from chasles.names import with_suggestions
 from chasles.robots import four_bar, planar
 
 ROBOT = planar(2)
@@ -117,6 +118,44 @@ def test_misspelled_names_are_suggested(call: Callable[[], object], wanted: str)
     with pytest.raises(chasles.ChaslesError, match=rf"did you mean [^?]*'{wanted}'") as found:
         call()
     assert found.value.code
+
+
+FORMS: list[tuple[Callable[[Any], object], str, str]] = [
+    (lambda r: r.lock("joint1", "joint2"), "too many", 'lock({"joint6": 0.5})'),
+    (lambda r: r.lock(joint1=0.0), "'joint1'", 'lock({"joint6": 0.5})'),
+    (lambda r: r.attach("tip", 1.0), "too many", 'attach("tip", mass=0.5)'),
+    (lambda r: r.attach("tip"), "'mass'", "attach(frame, mass=..., ...)"),
+    (lambda r: r.subtree("link1", "link2"), "too many", 'subtree("link3")'),
+    (lambda r: r.drive("joint1", abs), "too many", 'drive({"joint1": lambda t: 0.1 * t})'),
+    (lambda r: r.with_parameters("link1.mass", 1.0), "too many", '({"link3.mass": 6.0})'),
+    (lambda r: r.with_gravity(0, 0, -9.81), "too many", "with_gravity((0, 0, -1.62))"),
+    (lambda r: r.state("joint1", 0.1), "too many", 'state({"joint2": 0.5})'),
+    (lambda r: r.mass_matrix(), "'q'", "mass_matrix([0.0, 0.5])"),
+    (lambda r: r.inverse_dynamics(Q, Q, Q, Q), "too many", "inverse_dynamics(q, qd, qdd, ...)"),
+    (lambda r: r.simulate(Q), "'qd'", "simulate(q, qd, ...)"),
+    (lambda r: r.rollout(Q, Q), "'dt'", "rollout(q, qd, dt=..., steps=..., ...)"),
+    (lambda r: chasles.save(r), "'path'", "save(robot, path, ...)"),
+    (lambda r: chasles.compile(r), "'function'", "compile(robot, function, ...)"),
+    (lambda r: chasles.trajectory.cubic(Q), "'q1'", "cubic(q0, q1, duration, ...)"),
+]
+
+
+@pytest.mark.parametrize(("call", "fault", "form"), FORMS, ids=[form for _, _, form in FORMS])
+def test_wrong_calls_show_the_form_of_the_call(
+    call: Callable[[Any], object], fault: str, form: str
+) -> None:
+    """Missing and superfluous arguments raise an error with the signature and an example."""
+    with raises("E-CALL-422", fault, form) as caught:
+        call(ROBOT)
+    assert isinstance(caught.value, TypeError)
+
+
+def test_errors_within_a_function_stay() -> None:
+    def wrong(t: Any) -> Any:
+        return t + None
+
+    with pytest.raises(TypeError, match=r"NoneType'$"):
+        with_suggestions(wrong)(1.0)
 
 
 def test_misspelled_attributes_are_suggested() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, TypeVar, get_type_hints
 
+from chasles import names as naming
 from chasles.errors import ArgumentError, warn
 from chasles.names import keyword
 
@@ -79,7 +80,10 @@ def renamed(**names: str) -> Callable[[T], T]:
 
 def _replacing() -> bool:
     """Return True if called from `dataclasses.replace`, which passes all fields."""
-    return sys._getframe(2).f_globals is vars(dataclasses)
+    frame = sys._getframe(2)
+    while frame.f_globals is vars(naming) and frame.f_back:  # `with_suggestions`
+        frame = frame.f_back
+    return frame.f_globals is vars(dataclasses)
 
 
 def _read(owner: Any, *, old: str, new: str) -> Any:
