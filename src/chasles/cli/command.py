@@ -375,10 +375,9 @@ def check_new_table(
     """Check, before any computation, that a table file can be written."""
     check_folder(path)
     if path.suffix.lower() not in suffixes:
-        problem = "unknown table format"
-        raise InputError(
-            "E-CLI-028", problem, f"use a file name ending in {' or '.join(suffixes)}", file=path
-        )
+        problem, *others, last = "unknown table format", *suffixes
+        remedy = f"use a file name ending in {', '.join(others)} or {last}"
+        raise InputError("E-CLI-028", problem, remedy, file=path)
     if os.path.isdir(path):
         raise InputError(
             "E-CLI-029", "the path is a directory", "name a file inside the directory", file=path

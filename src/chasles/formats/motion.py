@@ -259,7 +259,8 @@ def write(
     file = os.fsdecode(path)
     writer = WRITERS.get(PurePath(file).suffix.lower())
     if writer is None:
-        remedy = f"use a file name ending in {' or '.join(WRITERS)}"
+        *others, last = WRITERS
+        remedy = f"use a file name ending in {', '.join(others)} or {last}"
         raise ModelError("E-FILE-415", "unknown motion format", remedy, file=file)
     names, found = columns(model), dict(zip(QUANTITIES, rows, strict=False))
     header = ["t", *itertools.chain.from_iterable(names[x] for x in found)]

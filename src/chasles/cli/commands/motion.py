@@ -211,6 +211,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
             for (name, unit), peak, rms in joints
         ],
         "frame": task.summarized,
+        "forces_on": None if task.forces is None else task.forces_on,
         "peak_speed": summary.speed,
         "peak_acceleration": summary.acceleration,
         "energy": dict(zip(("first", "last"), summary.energy, strict=True)),
@@ -236,6 +237,8 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "
         f"peak acceleration {summary.acceleration:.5g} m/s²"
     )
+    if task.forces is not None:
+        console.print(f"external forces: on frame {escape(repr(task.forces_on))}")
     first, last = summary.energy
     console.print(f"energy: {first:.5g} J initially, {last:.5g} J finally ({last - first:+.5g} J)")
     if summary.work is not None:
