@@ -181,8 +181,11 @@ def with_suggestions(function: Callable[..., Any], name: str = "") -> Callable[.
     def called(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except TypeError as error:
-            fault = None if isinstance(error, ChaslesError) else misuse(function, arguments, named)
+        except (AttributeError, TypeError) as error:
+            if isinstance(error, ChaslesError):
+                raise
+            check_robot_given(function, arguments, named)
+            fault = misuse(function, arguments, named) if isinstance(error, TypeError) else None
             if fault is None:
                 raise
             title = (name or function.__qualname__).removesuffix(".__init__")
@@ -190,6 +193,26 @@ def with_suggestions(function: Callable[..., Any], name: str = "") -> Callable[.
         raise ArgumentError("E-CALL-422", f"{title}() {problem}", remedy)
 
     return called
+
+
+def check_robot_given(
+    function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Raise an error if the argument `robot` of a function is not a robot."""
+    from inspect import signature
+
+    known = signature(function)
+    try:
+        given = known.bind(*arguments, **named).arguments
+    except TypeError:
+        return
+    robot = given.get("robot")
+    if "robot" not in given or robot is known.parameters["robot"].default:
+        return
+    if not (hasattr(robot, "model") and hasattr(robot, "joints")):
+        problem = f"`robot` must be a Robot, not {type(robot).__name__}"
+        remedy = "pass a robot, as returned by chasles.load"
+        raise ArgumentError("E-CALL-423", problem, remedy, part=function.__name__)
 
 
 def misuse(

@@ -11,7 +11,7 @@ import pytest
 from support import raises
 
 import chasles
-from chasles import control, rollouts
+from chasles import contact, control, rollouts
 from chasles.names import with_suggestions
 from chasles.robots import four_bar, planar
 
@@ -148,6 +148,31 @@ def test_wrong_calls_show_the_form_of_the_call(
     with raises("E-CALL-422", fault, form) as caught:
         call(ROBOT)
     assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: chasles.trajectory.cubic(Q, Q, 1.0, robot="arm"),  # type: ignore[arg-type]
+        lambda: contact.file_pairs("arm.urdf"),  # type: ignore[arg-type]
+        lambda: chasles.conventions.pinocchio(Q),  # type: ignore[arg-type]
+        lambda: chasles.conventions.position_by_name("arm", Q),  # type: ignore[arg-type]
+        lambda: control.operational_dynamics(Q, Q, ROBOT, "tip"),  # type: ignore[arg-type]
+        lambda: chasles.ClosureFunction(None, abs),  # type: ignore[arg-type]
+    ],
+)
+def test_a_robot_of_another_type_is_refused(call: Callable[[], object]) -> None:
+    with raises("E-CALL-423", "`robot` must be a Robot"):
+        call()
+
+
+def test_identification_names_missing_data() -> None:
+    with raises("E-IDENT-051", "`q` is missing"):
+        chasles.identify(ROBOT, t=Q, tau=Q)
+    with raises("E-IDENT-051", "`tau` is missing"):
+        chasles.identify(ROBOT, q=[Q], qd=[Q], qdd=[Q])
+    with raises("E-LOG-030", "sequence of dict"):
+        chasles.identify(ROBOT, [{"t": Q}, {"t": Q}])
 
 
 def test_errors_within_a_function_stay() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import InputError, ModelError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.formats import motion
 from chasles.functions.tracing import WrenchKey
 from chasles.identification.samples import Log, check, load_columns, other_unit
@@ -193,6 +193,7 @@ class Reader:
         if isinstance(data, str | os.PathLike):
             data = [data]
         if isinstance(data, Sequence):
+            check_paths(data)
             for path in data:
                 for file in self.files(path)[0]:
                     yield from self._guarded(file)
@@ -229,6 +230,7 @@ class Reader:
             data = [data]
         if not isinstance(data, Sequence):
             return [data]
+        check_paths(data)
         found = []
         for path in data:
             logs, others = self.files(path, without)
@@ -422,6 +424,15 @@ def not_logs(files: Sequence[str]) -> str:
 def is_simulation(path: str | os.PathLike[str]) -> bool:
     """Return True if the path is a folder that `chasles simulate` wrote."""
     return os.path.isfile(os.path.join(path, motion.MOTION_FILE))
+
+
+def check_paths(data: Sequence[Any]) -> None:
+    """Raise an error if an entry of a sequence of logs is not a path."""
+    for path in data:
+        if not isinstance(path, str | os.PathLike):
+            problem = f"`data` must be paths or one table, not a sequence of {type(path).__name__}"
+            remedy = "pass file paths, or join the tables to one data frame"
+            raise ArgumentError("E-LOG-030", problem, remedy, part="identify")
 
 
 def files(path: str | os.PathLike[str]) -> list[str]:
