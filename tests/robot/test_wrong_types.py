@@ -20,6 +20,10 @@ Q = np.zeros(2)
 
 CALLS: dict[str, tuple[str, Callable[[], Any]]] = {
     "lock a number": ("E-CALL-111", lambda: ROBOT.lock(1)),
+    "export to a list": (
+        "E-EXPORT-040",
+        lambda: chasles.export(ROBOT, "mass_matrix", ["folder"]),  # type: ignore[arg-type]
+    ),
     "lock at text": ("E-CALL-113", lambda: ROBOT.lock({"joint1": "x"})),
     "drive a number": ("E-CALL-112", lambda: ROBOT.drive(1)),
     "attach text": ("E-CALL-113", lambda: ROBOT.attach("tip", mass="heavy")),
