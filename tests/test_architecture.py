@@ -118,6 +118,17 @@ def test_only_tables_load_modules_by_name() -> None:
                 assert node.args[0].value == package, f"{name(path)}:{node.lineno}: of another unit"
 
 
+def test_warnings_refer_to_the_line_of_the_user() -> None:
+    """Files call `errors.warn`, which finds the line outside chasles, not `warnings.warn`."""
+    calls = [
+        f"{name(path)}:{node.lineno}"
+        for path in MODULES
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn"
+    ]
+    assert not calls
+
+
 def test_entry_points_are_of_leaves() -> None:
     """Each entry point exists, and its leaf is in a layer above the robot, which calls it."""
     for key, place in ENTRY_POINTS.items():

@@ -151,12 +151,16 @@ FOREIGN = {
 
 
 SUGGESTING = (
-    *("checks", "contact", "conventions", "distances", "homogeneous", "learning", "plots"),
-    *("robots", "targets", "trajectory", "view"),
+    *("checks", "contact", "control", "conventions", "distances", "homogeneous"),
+    *("identification", "learning", "plots", "robots", "rollouts", "targets", "trajectory", "view"),
 )
-"""Submodules whose functions suggest similar names for unknown keyword arguments.
+"""Submodules whose functions suggest similar names for unknown keyword arguments."""
 
-Suggestions take 0.3 microseconds per call, too long for the functions in `control`.
+FAST = ("computed_torque", "task_coordinates", "task_jacobian", "task_jacobian_rate")
+"""Functions of `control` without suggestions.
+
+Controllers call these functions in each step. Suggestions take 0.3 microseconds per call, which is
+up to half of the time of these functions. Python 3.13 suggests keyword arguments itself.
 """
 
 
@@ -168,7 +172,7 @@ class _Package(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in SUGGESTING and isinstance(value, ModuleType):
-            import_module("chasles.names").suggest_keywords(value)
+            import_module("chasles.names").suggest_keywords(value, FAST)
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:
             super().__setattr__(name, value)
 

@@ -7,8 +7,11 @@ also inherits from the matching built-in exception, so that `except ValueError` 
 
 import os
 import re
+import sys
+import warnings
 from dataclasses import MISSING, fields
 from functools import cache
+from types import FrameType
 from typing import Any, Self, TypeVar
 
 LONGEST = 80
@@ -241,6 +244,34 @@ def _place(file: str | os.PathLike[str] | None, line: int | None) -> tuple[str |
     if line is None and colon and digits.isdecimal():
         return name, int(digits)
     return os.fspath(file) if file else None, line
+
+
+PASSED = ("chasles", "contextlib", "dataclasses", "functools", "numpy", "scipy")
+"""Packages that a warning never refers to: chasles, and packages that call chasles back."""
+
+
+def warn(text: str, kind: type[Warning] = UserWarning) -> None:
+    """Issue a warning that refers to the line outside chasles that led to it.
+
+    Parameters
+    ----------
+    text : str
+        Message.
+    kind : type, optional
+        Class of the warning.
+
+    Notes
+    -----
+    The line does not depend on the number of calls within chasles. In a thread that only chasles
+    runs, the warning refers to the first call of the thread.
+    """
+    frame: FrameType = sys._getframe(1)
+    while (name := frame.f_globals.get("__name__") or "").partition(".")[0] in PASSED:
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    seen = frame.f_globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(text, kind, frame.f_code.co_filename, frame.f_lineno, name, seen)
 
 
 T = TypeVar("T", bound=ChaslesError)

@@ -18,7 +18,14 @@ from chasles.backends.c.iterated import Iteration
 from chasles.backends.c.library import Library, Sample
 from chasles.backends.c.names import LONGEST, identifier, prefix_for, taken_by
 from chasles.backends.c.search import Search
-from chasles.errors import ExistingFileError, FileError, InputError, NotAFolderError, said
+from chasles.errors import (
+    ArgumentError,
+    ExistingFileError,
+    FileError,
+    InputError,
+    NotAFolderError,
+    said,
+)
 from chasles.expr import Program
 from chasles.functions.doors import (
     Wrench,
@@ -151,6 +158,9 @@ def export(
     ['CMakeLists.txt', 'planar.c', 'planar.h', 'planar_test.c']
     """
     check_robot("export", robot)
+    if not isinstance(directory, str | os.PathLike):
+        problem = f"`directory` must be the path of a folder, not {type(directory).__name__}"
+        raise ArgumentError("E-EXPORT-040", problem, part="export")
     names = [functions] if isinstance(functions, str) else list(dict.fromkeys(functions))
     if not names:
         problem = (

@@ -1,12 +1,12 @@
 """Suggestions for misspelled names and for names used by other libraries."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from types import FunctionType, ModuleType
 from typing import Any
 
-from chasles.errors import ArgumentError
+from chasles.errors import ArgumentError, ChaslesError
 
 FOREIGN = {
     "aba": "forward_dynamics",
@@ -170,46 +170,132 @@ def similar(name: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f"did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
-def with_suggestions(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose error for an unknown keyword argument suggests a known one."""
+def with_suggestions(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Return a function whose errors for wrong calls name the remedy.
 
-    from inspect import signature
+    An unknown keyword argument suggests a known one, and a missing or superfluous argument shows
+    the form of the call. `name` is the name of the function in messages, as in "Robot.lock".
+    """
 
     @wraps(function)
     def called(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except TypeError:
-            known = dict(signature(function).parameters)
-            known.pop("self", None)
-            wrong = next((name for name in named if name not in known), None)
-            if wrong is None or any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        except (AttributeError, TypeError) as error:
+            if isinstance(error, ChaslesError):
                 raise
-        problem = f"{function.__qualname__}() got an unexpected keyword argument {wrong!r}"
-        raise ArgumentError("E-CALL-422", problem, keyword(wrong, known))
+            check_robot_given(function, arguments, named)
+            fault = misuse(function, arguments, named) if isinstance(error, TypeError) else None
+            if fault is None:
+                raise
+            title = (name or function.__qualname__).removesuffix(".__init__")
+        problem, remedy = fault(title)
+        raise ArgumentError("E-CALL-422", f"{title}() {problem}", remedy)
 
     return called
 
 
-def suggest_keywords(module: ModuleType) -> None:
-    """Add suggestions for keyword arguments to the functions and classes in `module.__all__`."""
+def check_robot_given(
+    function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+) -> None:
+    """Raise an error if the argument `robot` of a function is not a robot."""
+    from inspect import signature
+
+    known = signature(function)
+    try:
+        given = known.bind(*arguments, **named).arguments
+    except TypeError:
+        return
+    robot = given.get("robot")
+    if "robot" not in given or robot is known.parameters["robot"].default:
+        return
+    if not (hasattr(robot, "model") and hasattr(robot, "joints")):
+        problem = f"`robot` must be a Robot, not {type(robot).__name__}"
+        remedy = "pass a robot, as returned by chasles.load"
+        raise ArgumentError("E-CALL-423", problem, remedy, part=function.__name__)
+
+
+def misuse(
+    function: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any]
+) -> Callable[[str], tuple[str, str]] | None:
+    """Return None if the arguments fit a function, otherwise a function that states the fault.
+
+    The result maps the name of the function to the problem and the remedy.
+    """
+    from inspect import signature
+
+    known = signature(function)
+    try:
+        known.bind(*arguments, **named)
+    except TypeError as error:
+        problem = str(error)
+    else:
+        return None
+    parameters = dict(known.parameters)
+    wrong = next((name for name in named if name not in parameters), None)
+    if wrong is not None and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        others = [name for name in parameters if name != "self"]
+        problem, hint = f"got an unexpected keyword argument {wrong!r}", keyword(wrong, others)
+    else:
+        hint = ""
+    problem = problem.replace("missing a required", "is missing the required")
+    problem = problem.replace("too many positional", "got too many positional")
+    problem = problem.replace("multiple values", "got multiple values")
+
+    def stated(title: str) -> tuple[str, str]:
+        if hint and not hint.startswith("it has"):
+            return problem, hint
+        example = _example(function.__doc__ or "", title.rpartition(".")[2])
+        form = f"call {_form(title, parameters)}{example and f', as in {example}'}"
+        return problem, "; ".join(filter(None, (hint, form)))
+
+    return stated
+
+
+def _form(title: str, parameters: Mapping[str, Any]) -> str:
+    """Return a call of a function with its required arguments, as in "attach(frame, mass=...)"."""
+    owner, _, name = title.rpartition(".")
+    own = [*parameters.values()][bool(owner) or "self" in parameters :]
+    given = [
+        f"{p.name}=..." if p.kind is p.KEYWORD_ONLY else p.name
+        for p in own
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return f"{name}({', '.join([*given, *['...'] * (len(given) < len(own))])})"
+
+
+def _example(text: str, name: str) -> str:
+    """Return the first call of a function in the examples of a docstring, or an empty string."""
+    for line in text.splitlines():
+        first = line.find(f"{name}(") if line.lstrip().startswith(">>> ") else -1
+        if first < 0 or (line[first - 1].isalnum() or line[first - 1] == "_"):
+            continue
+        depth = 0
+        for k, letter in enumerate(line[first:], first + 1):
+            depth += (letter in "([{") - (letter in ")]}")
+            if letter == ")" and not depth:
+                return line[first:k]
+    return ""
+
+
+def suggest_keywords(module: ModuleType, without: Collection[str]) -> None:
+    """Add suggestions for keyword arguments to the functions and classes in `module.__all__`.
+
+    Names in `without` are left as they are.
+    """
     for name in module.__all__:
-        vars(module)[name] = suggesting(vars(module).get(name))
-
-
-CO_VARKEYWORDS = 0x08
-"""Flag of functions that accept any keyword arguments (see `inspect`)."""
+        if name not in without:
+            vars(module)[name] = suggesting(vars(module).get(name))
 
 
 def suggesting(value: Any) -> Any:
-    """Return a function or class whose errors suggest keyword arguments; return other values as is.
+    """Return a function or class whose errors for wrong calls name the remedy, or another value.
 
-    A function is also replaced in the module that defines it, so that it can be pickled. Functions
-    with `**options` check their own keywords.
+    A function is also replaced in the module that defines it, so that it can be pickled.
     """
     if isinstance(value, type) and isinstance(vars(value).get("__init__"), FunctionType):
         value.__init__ = with_suggestions(value.__init__)  # type: ignore[misc]
-    elif isinstance(value, FunctionType) and not value.__code__.co_flags & CO_VARKEYWORDS:
+    elif isinstance(value, FunctionType):
         name, own = value.__name__, vars(sys.modules[value.__module__])
         called = with_suggestions(value)
         if own.get(name) is value:

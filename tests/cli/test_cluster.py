@@ -92,7 +92,7 @@ def test_a_worker_compiles_once(cluster: Any, folder: Path, tmp_path: Path) -> N
     with tasks.connected(cluster.scheduler_address) as client:
         before = client.run(_made)
         for name in ("one", "two"):
-            pairs = partitions(folder, tmp_path / name)
+            pairs = partitions(folder, tmp_path / name, Job(ROBOT).reader())
             job = Job(ROBOT, ("energy",))
             dataset.run(job, pairs, lambda n: None, cluster=cluster.scheduler_address)
         after = client.run(_made)
@@ -172,7 +172,9 @@ def test_refusals(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
 def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
     """Workers are killed while they read, compute and write, but no incomplete table remains."""
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    expected = dataset.run(Job(ROBOT), partitions(folder, tmp_path / "here"), lambda n: None)
+    expected = dataset.run(
+        Job(ROBOT), partitions(folder, tmp_path / "here", Job(ROBOT).reader()), lambda n: None
+    )
     with distributed.LocalCluster(**options) as made:
         victims = [2000, 6000]
 
@@ -183,7 +185,7 @@ def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
                 os.kill(worker.process.pid, signal.SIGKILL)
                 victims.pop(0)
 
-        pairs = partitions(folder, tmp_path / "there")
+        pairs = partitions(folder, tmp_path / "there", Job(ROBOT).reader())
         found = dataset.run(Job(ROBOT), pairs, told, cluster=made.scheduler_address)
     assert tables(tmp_path / "here") == tables(tmp_path / "there")
     assert np.array_equal(found.squares, expected.squares)

@@ -118,7 +118,7 @@ def test_columns_by_quantity_and_by_name(folder: Path, tmp_path: Path) -> None:
 def test_an_interrupted_run_continues(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """Complete files are not computed again, and no incomplete file remains."""
     out, job = tmp_path / "out", Job(ROBOT)
-    pairs, count = partitions(folder, out), 0
+    pairs, count = partitions(folder, out, Job(ROBOT).reader()), 0
 
     def stop(states: int) -> None:
         nonlocal count
@@ -142,7 +142,7 @@ def test_tables_of_others_are_not_continued(folder: Path, tmp_path: Path) -> Non
     assert command(folder, "-o", out).exit_code == 0
     for other in (Job(ROBOT.with_parameters({"link2.mass": 1.0})), Job(ROBOT, ("energy",))):
         with raises("E-CLI-272", "a.parquet", "--overwrite"):
-            dataset.run(other, partitions(folder, out), lambda states: None)
+            dataset.run(other, partitions(folder, out, Job(ROBOT).reader()), lambda states: None)
     parquet.write_table(pyarrow.table(log(7)), folder / "a.parquet")
     assert "E-CLI-272" in command(folder, "-o", out).output
     assert command(folder, "-o", out, "--overwrite").exit_code == 0
@@ -266,10 +266,24 @@ def test_differences_do_not_cross_gaps(tmp_path: Path, monkeypatch: Any) -> None
         np.testing.assert_allclose(table[name], given[name][kept], atol=2e-4)
 
 
+def test_files_that_are_not_logs_are_skipped(folder: Path) -> None:
+    """A note names the files, and tables in a folder of the logs are not logs."""
+    (folder / "notes.csv").write_text("day,weather\n1,2\n")
+    for _ in range(2):
+        answer = command(folder, "-o", folder / "out")
+        assert answer.exit_code == 0, answer.output
+        assert "(notes.csv): 1" in " ".join(answer.output.split()), answer.output
+        assert "3 files" in answer.output
+    assert sorted(x.name for x in (folder / "out").rglob("*.parquet")) == [
+        *("a.parquet", "b.parquet", "c.csv.parquet"),
+    ]
+    assert "E-CLI-278" in command(folder, "-o", folder, "--overwrite").output
+
+
 def test_refusals(folder: Path, tmp_path: Path) -> None:
     for words, code in (
         ((folder,), "E-CLI-274"),
-        ((folder / "a.parquet", "--columns", "tau", "-o", tmp_path / "folder"), "E-CLI-274"),
+        ((folder / "a.parquet", "--columns", "tau", "-o", tmp_path / "folder"), "E-CLI-028"),
         ((folder, "-o", tmp_path / "out", "--at-world"), "E-CLI-273"),
         ((folder, "-o", tmp_path / "out", "--columns", "torque"), "E-CLI-270"),
     ):

@@ -181,6 +181,7 @@ def test_forces_act_on_their_frame(
     V = robot.frame_velocity(q, qd, frame="link3", axes="frame")
     work = np.trapezoid(np.sum(np.roll(w, 3, axis=1) * V, axis=1), t)
     assert f"{work:.5g} J by external forces" in words
+    assert "external forces: on frame 'link3'" in words
 
 
 def test_a_file_of_forces_replaces_those_of_the_robot(tmp_path: Path) -> None:
@@ -547,7 +548,7 @@ def test_bad_forces(tmp_path: Path, name: str, content: str, message: str) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "t.txt"], "unknown table format; use a file name ending in .csv or .parquet"),
+        (["-o", "t.txt"], "unknown table format; use a file name ending in .csv, .npz or .parquet"),
         (["-o", "no/such/t.csv"], "the folder does not exist"),
         (["-o", "folder.csv"], "folder.csv: the path is a directory"),
         (["-o", "m.csv"], "m.csv: the file already exists"),

@@ -125,7 +125,7 @@ def test_lines_arcs_and_paths_of_the_tool() -> None:
     p = tool(FROM)
     a, b, on = p - [0.1, 0.0, 0.0], p - [0.1, -0.1, 0.0], p - [0.12, -0.05, 0.0]
     start, ends = flag("from", FROM), [flag("position", a), flag("position", b)]
-    run("--kind", "line", start, ends[0])
+    assert "line of frame 'tool'" in run("--kind", "line", start, ends[0])
     x = tool(written()[1]) - p
     assert np.abs(x[:, 1:]).max() < 2e-6
     assert np.abs(x[-1] - [-0.1, 0.0, 0.0]).max() < 1e-9

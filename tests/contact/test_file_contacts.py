@@ -1,6 +1,7 @@
 """Explicit contact pairs and priorities of shapes in MJCF files follow MuJoCo's rules."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,24 @@ def test_a_floating_robot_without_ground_is_told_so() -> None:
     q = bare.neutral()
     with pytest.warns(UserWarning, match="no plane or fixed shape can touch the robot"):
         bare.simulate(q, np.zeros(bare.nv), dt=0.002, steps=1, contacts="file")
+
+
+def test_warnings_refer_to_the_line_of_the_user() -> None:
+    """The line does not depend on the function through which the pairs are read."""
+    source = chasles.robots.quadruped().model.source
+    shapes = tuple(replace(x, role="collision", kind="mesh", file="a.obj") for x in source.shapes)
+    robot = chasles.Robot(replace(source, shapes=(*shapes[:1], *source.shapes[1:2])))
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    calls: list[Callable[[], object]] = [
+        lambda: contact.file_pairs(robot),
+        lambda: robot.simulate(q, v, dt=0.002, steps=1, contacts="file"),
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning, match="contacts from the file") as seen:
+            call()
+        assert len(seen) == 2
+        assert {each.filename for each in seen} == {__file__}
+        assert {each.lineno for each in seen} == {call.__code__.co_firstlineno}
 
 
 def test_a_plane_that_touches_nothing_is_not_a_ground(tmp_path: Path) -> None:

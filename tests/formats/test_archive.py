@@ -3,14 +3,19 @@
 import io
 import struct
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hostile_families import npy, zipped
 from support import raises
 
+import chasles
+from chasles.formats import motion
 from chasles.formats.archive import arrays
+from chasles.view import panel
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -64,3 +69,72 @@ def test_a_member_of_an_unknown_kind() -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("a.npy", npy("(1,)", bytes(8)))
     assert arrays(io.BytesIO(stream.getvalue()))["a"].shape == (1,)
+
+
+# Tables ----------------------------------------------------------------------------------------
+
+ARM = chasles.robots.planar(2)
+
+TABLES: dict[str, Callable[[Path], Any]] = {
+    "motion": lambda path: list(motion.read(path, ARM.model)),
+    "poses": motion.read_poses,
+    "forces": lambda path: list(motion.forces(path)),
+    "trajectory": lambda path: chasles.trajectory.load(path, ARM),
+    "log": lambda path: chasles.identify(ARM, path),
+    "view": lambda path: panel.read(path, ARM),
+}
+"""Functions that read a .npz table."""
+
+NAMES = ("q", "x", "fx", "joint1.q")
+"""Columns or quantities of these tables."""
+
+BAD: dict[str, bytes] = {
+    "misnamed": b"t,joint1.q\n0,1\n",
+    "damaged": zipped(**dict.fromkeys(NAMES, b"\x93NUM")),
+    "pickled": zipped(**dict.fromkeys(NAMES, npy("(1,)", b"cos\nsystem\n(S'true'\ntR.", "|O"))),
+    "huge": zipped(**dict.fromkeys(NAMES, npy("(4000000,)", bytes(32_000_000)))),
+    "words": zipped(**dict.fromkeys(NAMES, npy("(1,)", b"abcd", "|S4"))),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("fault", BAD)
+def test_every_reader_reports_the_same_error(table: str, fault: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.npz"
+    path.write_bytes(BAD[fault])
+    with raises("E-FILE-027", "table.npz"):
+        TABLES[table](path)
+
+
+def test_a_table_has_columns_or_quantities(tmp_path: Path) -> None:
+    """Arrays that are not needed are not read, and a file needs no `format`."""
+    q, other = np.arange(6.0).reshape(3, 2), np.array([{}], dtype=object)
+    columns = {f"{joint}.q": q[:, k] for k, joint in enumerate(ARM.joints)}
+    for given in ({"q": q}, columns):
+        np.savez(tmp_path / "a.npz", t=np.arange(3.0), about=other, **given)
+        (found,) = motion.read(tmp_path / "a.npz", ARM.model)
+        np.testing.assert_array_equal(found.q, q)
+        np.testing.assert_array_equal(found.t, np.arange(3.0))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"format": np.array("chasles-motion-9"), "q": np.zeros((1, 2))}, "E-FILE-028"),
+        ({"q": np.zeros((1, 3))}, "E-FILE-029"),
+        ({"q": np.zeros((1, 9))}, "E-FILE-029 floating=True"),
+        ({"t": np.zeros(2), "q": np.zeros((1, 2))}, "E-FILE-421"),
+        ({"t": np.array(0.0), "q": np.zeros((1, 2))}, "E-FILE-421"),
+        ({"t": np.array(["1", "2"]), "q": np.zeros((2, 2))}, "E-FILE-027 type"),
+        ({"q": np.zeros((2, 2)) + 1j}, "E-FILE-027 type"),
+        ({"joint1.q": np.zeros(2)}, "E-FILE-089 joint2.q"),
+        ({"q": np.full((2, 2), np.nan)}, "E-FILE-091"),
+        ({"t": np.array([1.0, 0.0]), "q": np.zeros((2, 2))}, "E-FILE-090"),
+        ({"q": np.zeros((2, 2)), "solved": np.array([1, 0])}, "E-FILE-414 row 1"),
+        ({"q": np.zeros((0, 2))}, "E-FILE-013"),
+    ],
+)
+def test_bad_tables(tmp_path: Path, arrays: dict[str, np.ndarray], said: str) -> None:
+    np.savez(tmp_path / "a.npz", **arrays)
+    with raises(said, "a.npz"):
+        list(motion.read(tmp_path / "a.npz", ARM.model))

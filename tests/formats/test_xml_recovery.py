@@ -44,6 +44,9 @@ SLIPS = {
     "space in the declaration": ('<? xml version="1.0"?>\n' + BODY, ":1: ", "begin the file with"),
     "null characters at the end": (PLAIN + "\0\0\n", ":15: XML: null", "remove them"),
     "second robot": (PLAIN + BODY, ":15: XML: <robot> after the end", "remove it"),
+    "end tag twice": (PLAIN + "</robot>\n", ":15: XML: </robot> after the end", "remove it"),
+    "end tags of others": (PLAIN + "\n</body></html>", ":16: XML: </body> after", "remove it"),
+    "element and end tag": (PLAIN + "<a b='1'><c/></a></robot>", ":15: XML: <a> after", "remove"),
     "blank line first": ("\n" + PLAIN, ":2: ", "begin the file with"),
     "comment first": ("<!-- a\n -->" + PLAIN, ":2: ", "begin the file with"),
     "text first": ('hello "' + PLAIN, ":1: XML: text", "remove it"),
@@ -124,6 +127,8 @@ OPEN = {
     "no quotes": inside("<b c=1/>"),
     "entity": inside("&a;"),
     "text after the end": PLAIN + "hello",
+    "text after a second end tag": PLAIN + "</robot>hello",
+    "second end tag that is cut": PLAIN + "</robot",
     "second document that is cut": PLAIN + BODY[:-12],
     "text after a second document": PLAIN + BODY + "hello",
     "null characters within": HEAD + "\0" + BODY,
@@ -163,6 +168,21 @@ def test_sdf_files_are_recovered_too(folder: Path) -> None:
     )
     Path("m.sdf").write_text(text)
     assert any("m.sdf:2: XML: '<?xml" in note for note in sdf.read("m.sdf").notes)
+
+
+def test_an_end_tag_twice_in_other_formats(folder: Path) -> None:
+    """MuJoCo and sdformat ignore end tags after the root element."""
+    mujoco = pytest.importorskip("mujoco")
+    body = '<body name="b"><joint/><geom size="0.1"/></body>'
+    text = f"<mujoco><worldbody>{body}</worldbody></mujoco>\n</mujoco>\n"
+    assert mujoco.MjModel.from_xml_string(text).nv == 1
+    Path("m.xml").write_text(text)
+    Path("m.sdf").write_text(
+        '<sdf version="1.7"><model name="m"><link name="a"/></model></sdf></sdf>'
+    )
+    for name, line in (("m.xml", 2), ("m.sdf", 1)):
+        notes = chasles.load(name).notes
+        assert any(f"{name}:{line}: XML: </" in note and "remove it" in note for note in notes)
 
 
 def test_mjcf_files_are_recovered_too(folder: Path) -> None:

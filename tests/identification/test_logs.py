@@ -127,10 +127,10 @@ def test_a_simulation_folder_is_a_log(tmp_path: Path) -> None:
 
 def test_damaged_archives_are_refused(tmp_path: Path) -> None:
     (tmp_path / "log.npz").write_bytes(b"\x00\x01")
-    with raises("E-LOG-028"):
+    with raises("E-FILE-027"):
         chasles.identify(ROBOT, tmp_path / "log.npz")
     np.savez(tmp_path / "log.npz", t=np.zeros(3), **{"joint1.q": np.zeros(4)})
-    with raises("E-LOG-029"):
+    with raises("E-FILE-421"):
         chasles.identify(ROBOT, tmp_path / "log.npz")
 
 
@@ -365,6 +365,40 @@ def test_bad_rows_and_files_are_counted(tmp_path: Path) -> None:
     note = next(note for note in found.notes if note.startswith("skipped"))
     for part in ("not finite: 1", "repeated times: 1", "gaps: 1", "unreadable files: 1"):
         assert part in note
+
+
+def test_files_of_a_folder_that_are_not_logs_are_skipped(tmp_path: Path) -> None:
+    """A file without a column of the joints is not a log; a note names it."""
+    for k, suffix in enumerate((".csv", ".npz", ".parquet")):
+        write(tmp_path / f"log{suffix}", table(ROBOT, k))
+        write(tmp_path / f"other{suffix}", {"t": np.arange(3.0), "temperature": np.ones(3)})
+    np.savez(tmp_path / "policy.npz", weights=np.array([{}], dtype=object))
+    (tmp_path / "._log.csv").write_bytes(b"\xff\x00")
+    found = chasles.identify(ROBOT, tmp_path)
+    assert found.samples == 3 * 4000
+    (note,) = (note for note in found.notes if note.startswith("skipped"))
+    assert "without columns of the robot's joints (other.csv, other.npz, other.parquet" in note
+    assert note.endswith("...): 4")
+    with raises("E-LOG-003", "other.csv"):
+        chasles.identify(ROBOT, tmp_path / "other.csv")  # a file that was named is a log
+
+
+def test_a_folder_without_logs_reports_the_missing_column(tmp_path: Path) -> None:
+    """The names of the columns may be wrong, so that the message names the first one."""
+    log = {f"left_{name}": column for name, column in table(ROBOT).items()}
+    write(tmp_path / "log.csv", log)
+    with raises("E-LOG-003", "log.csv", "columns="):
+        chasles.identify(ROBOT, tmp_path)
+    names = [name for names in column_names(ROBOT).values() for name in names]
+    given = {name: f"left_{name}" for name in ("t", *names)}
+    assert chasles.identify(ROBOT, tmp_path, columns=given).samples == 4000
+
+
+def test_a_damaged_file_of_a_folder_is_reported(tmp_path: Path) -> None:
+    write(tmp_path / "a.npz", table(ROBOT))
+    (tmp_path / "b.npz").write_bytes(b"damaged")
+    with raises("E-FILE-027", "b.npz", "skip_bad=True"):
+        chasles.identify(ROBOT, tmp_path)
 
 
 def test_refusals(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_misspelled_keywords_are_suggested() -> None:
                 rf"{problem}; did you mean '{ours}'\? \[E-CALL-422\]", str(caught.value)
             )
         robot.forward_kinematics(q, frame="tool")
-    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'q'$"):
+    with pytest.raises(TypeError, match=r"missing the required argument: 'q'; call forward_kin"):
         robot.forward_kinematics()
 
 

@@ -48,6 +48,22 @@ def arm_with_fingers(fingers: int) -> chasles.Robot:
         ("panda", "panda_hand_tcp"),
         ("kinova", "j2s6s200_end_effector"),
         ("ur5", "tool0"),
+        # frames of force-torque sensors and IMUs are not tools
+        ("talos_reduced", "gripper_left_base_link"),
+        ("talos_full_v2", "gripper_left_base_link"),
+        ("alexander_v1.lowerBodyOnly", "LEFT_FOOT"),
+        # neither are fingers, but the finger of a robot that is a finger
+        ("romeo", "l_gripper"),
+        ("pr2", "r_gripper_tool_frame"),
+        ("g1_29dof_with_hand_rev_1_0", "left_hand_palm_link"),
+        ("so101", "gripper_frame_link"),
+        ("z1", "gripperStator"),
+        ("finger_edu", "finger_tip_link"),
+        ("allegro_right_hand", "link_3.0_tip"),
+        # of several longest chains, the first
+        ("solo12", "FL_FOOT"),
+        ("icub", "l_hand_dh_frame"),
+        ("baxter", "right_gripper"),
     ],
 )
 def test_the_tool_is_the_end_of_the_machine(name: str, tool: str) -> None:
@@ -55,7 +71,7 @@ def test_the_tool_is_the_end_of_the_machine(name: str, tool: str) -> None:
     assert (made() if made else chasles.load(name)).tool == tool
 
 
-@pytest.mark.parametrize(("fingers", "tool"), [(0, "lower"), (1, "finger0"), (2, "lower")])
+@pytest.mark.parametrize(("fingers", "tool"), [(0, "lower"), (1, "lower"), (2, "lower")])
 def test_fingers_of_a_gripper_are_not_the_tool(fingers: int, tool: str) -> None:
     assert arm_with_fingers(fingers).tool == tool
 

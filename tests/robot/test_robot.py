@@ -317,7 +317,7 @@ def test_state_by_joint_name() -> None:
 def test_wrong_calls_are_told_of_the_robot() -> None:
     """Errors by Python itself name `Robot`, not the base class that defines a method."""
     for call in (ROBOT.frame_velocity, ROBOT.lock, ROBOT.assemble, ROBOT.derivatives):
-        with pytest.raises(TypeError, match=rf"^Robot\.{call.__name__}\(\) missing"):
+        with pytest.raises(TypeError, match=rf"^Robot\.{call.__name__}\(\) is missing"):
             call()
     rooms = chasles.Robot.__mro__[1:-1]
     members = [member for room in rooms for member in vars(room).values()]
@@ -376,3 +376,8 @@ def test_joints_are_locked_by_name_where_they_are() -> None:
     for wrong, code in ((3, "E-CALL-111"), ([1], "E-CALL-110"), (None, "E-CALL-111")):
         with raises(f"{code} lock"):
             robot.lock(wrong)  # type: ignore[arg-type]
+
+
+def test_a_robot_needs_a_description() -> None:
+    with pytest.raises(TypeError, match=r"Robot\(\) is missing .* call Robot\(source, \.\.\.\)"):
+        chasles.Robot()  # type: ignore[call-arg]

@@ -1,5 +1,7 @@
 """Arguments of the wrong type raise an error of chasles that states the expected type."""
 
+import importlib
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +11,8 @@ import pytest
 from support import raises
 
 import chasles
+from chasles import contact, control, rollouts
+from chasles.names import with_suggestions
 from chasles.robots import four_bar, planar
 
 ROBOT = planar(2)
@@ -16,6 +20,10 @@ Q = np.zeros(2)
 
 CALLS: dict[str, tuple[str, Callable[[], Any]]] = {
     "lock a number": ("E-CALL-111", lambda: ROBOT.lock(1)),
+    "export to a list": (
+        "E-EXPORT-040",
+        lambda: chasles.export(ROBOT, "mass_matrix", ["folder"]),  # type: ignore[arg-type]
+    ),
     "lock at text": ("E-CALL-113", lambda: ROBOT.lock({"joint1": "x"})),
     "drive a number": ("E-CALL-112", lambda: ROBOT.drive(1)),
     "attach text": ("E-CALL-113", lambda: ROBOT.attach("tip", mass="heavy")),
@@ -103,6 +111,10 @@ def test_wrong_types_are_refused(code: str, call: Callable[[], Any]) -> None:
         (lambda: chasles.verify(ROBOT, stats=1), "states"),
         (lambda: chasles.trajectory.spline([0, 1], [[0], [1]], degre=5), "degree"),
         (lambda: chasles.targets.Position([0, 0, 0], weigt=1), "weight"),
+        (lambda: control.operational_dynamics(ROBOT, Q, Q, "tip", dampng=1), "damping"),
+        (lambda: control.resolved_rate(ROBOT, "tip", dt=0.1, accelertion=1), "acceleration"),
+        (lambda: rollouts.PDControl(stifness=1), "stiffness"),
+        (lambda: chasles.identification.identify(ROBOT, colums={}), "columns"),
     ],
 )
 def test_misspelled_names_are_suggested(call: Callable[[], object], wanted: str) -> None:
@@ -110,6 +122,69 @@ def test_misspelled_names_are_suggested(call: Callable[[], object], wanted: str)
     with pytest.raises(chasles.ChaslesError, match=rf"did you mean [^?]*'{wanted}'") as found:
         call()
     assert found.value.code
+
+
+FORMS: list[tuple[Callable[[Any], object], str, str]] = [
+    (lambda r: r.lock("joint1", "joint2"), "too many", 'lock({"joint6": 0.5})'),
+    (lambda r: r.lock(joint1=0.0), "'joint1'", 'lock({"joint6": 0.5})'),
+    (lambda r: r.attach("tip", 1.0), "too many", 'attach("tip", mass=0.5)'),
+    (lambda r: r.attach("tip"), "'mass'", "attach(frame, mass=..., ...)"),
+    (lambda r: r.subtree("link1", "link2"), "too many", 'subtree("link3")'),
+    (lambda r: r.drive("joint1", abs), "too many", 'drive({"joint1": lambda t: 0.1 * t})'),
+    (lambda r: r.with_parameters("link1.mass", 1.0), "too many", '({"link3.mass": 6.0})'),
+    (lambda r: r.with_gravity(0, 0, -9.81), "too many", "with_gravity((0, 0, -1.62))"),
+    (lambda r: r.state("joint1", 0.1), "too many", 'state({"joint2": 0.5})'),
+    (lambda r: r.mass_matrix(), "'q'", "mass_matrix([0.0, 0.5])"),
+    (lambda r: r.inverse_dynamics(Q, Q, Q, Q), "too many", "inverse_dynamics(q, qd, qdd, ...)"),
+    (lambda r: r.simulate(Q), "'qd'", "simulate(q, qd, ...)"),
+    (lambda r: r.rollout(Q, Q), "'dt'", "rollout(q, qd, dt=..., steps=..., ...)"),
+    (lambda r: chasles.save(r), "'path'", "save(robot, path, ...)"),
+    (lambda r: chasles.compile(r), "'function'", "compile(robot, function, ...)"),
+    (lambda r: chasles.trajectory.cubic(Q), "'q1'", "cubic(q0, q1, duration, ...)"),
+]
+
+
+@pytest.mark.parametrize(("call", "fault", "form"), FORMS, ids=[form for _, _, form in FORMS])
+def test_wrong_calls_show_the_form_of_the_call(
+    call: Callable[[Any], object], fault: str, form: str
+) -> None:
+    """Missing and superfluous arguments raise an error with the signature and an example."""
+    with raises("E-CALL-422", fault, form) as caught:
+        call(ROBOT)
+    assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: chasles.trajectory.cubic(Q, Q, 1.0, robot="arm"),  # type: ignore[arg-type]
+        lambda: contact.file_pairs("arm.urdf"),  # type: ignore[arg-type]
+        lambda: chasles.conventions.pinocchio(Q),  # type: ignore[arg-type]
+        lambda: chasles.conventions.position_by_name("arm", Q),  # type: ignore[arg-type]
+        lambda: control.operational_dynamics(Q, Q, ROBOT, "tip"),  # type: ignore[arg-type]
+        lambda: chasles.ClosureFunction(None, abs),  # type: ignore[arg-type]
+    ],
+)
+def test_a_robot_of_another_type_is_refused(call: Callable[[], object]) -> None:
+    with raises("E-CALL-423", "`robot` must be a Robot"):
+        call()
+
+
+def test_identification_names_missing_data() -> None:
+    with raises("E-IDENT-051", "`q` is missing"):
+        chasles.identify(ROBOT, t=Q, tau=Q)
+    with raises("E-IDENT-051", "`tau` is missing"):
+        chasles.identify(ROBOT, q=[Q], qd=[Q], qdd=[Q])
+    with raises("E-LOG-030", "sequence of dict"):
+        chasles.identify(ROBOT, [{"t": Q}, {"t": Q}])
+
+
+def test_errors_within_a_function_stay() -> None:
+    def wrong(t: Any) -> Any:
+        return t + None
+
+    with pytest.raises(TypeError, match=r"NoneType'$"):
+        with_suggestions(wrong)(1.0)
 
 
 def test_misspelled_attributes_are_suggested() -> None:
@@ -120,6 +195,21 @@ def test_misspelled_attributes_are_suggested() -> None:
     ):
         with pytest.raises(AttributeError, match=f"'{wanted}'"):
             getattr(owner, name)
+
+
+def test_every_public_function_suggests_keywords() -> None:
+    """Only functions that controllers call in each step do not, because suggestions take time."""
+    for place in chasles.SUGGESTING:
+        module = importlib.import_module(f"chasles.{place}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isfunction(value) and name not in chasles.FAST:
+                variable = inspect.signature(value).parameters.values()
+                assert hasattr(value, "__wrapped__") or any(
+                    p.kind is p.VAR_KEYWORD for p in variable
+                ), (place, name)
+    for name in chasles.FAST:
+        assert not hasattr(getattr(control, name), "__wrapped__")
 
 
 def test_functions_with_suggestions_can_be_pickled() -> None:

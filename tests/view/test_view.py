@@ -342,9 +342,9 @@ def test_motions_of_other_types_are_refused_with_a_remedy() -> None:
             {"t": np.zeros(2), "q": np.zeros((2, 9)), "qd": np.zeros((2, 8))},
             "E-FILE-029 floating=True",
         ),
-        ({"t": np.array([1.0, 0.0]), "q": np.zeros((2, 2))}, "E-FILE-092 m.npz:"),
-        ({"t": np.zeros(1), "q": np.full((1, 2), np.nan)}, "E-FILE-030 m.npz:"),
-        ({"q": np.zeros((1, 2))}, "E-FILE-027 m.npz:"),
+        ({"t": np.array([1.0, 0.0]), "q": np.zeros((2, 2))}, "E-FILE-090 m.npz:"),
+        ({"t": np.zeros(1), "q": np.full((1, 2), np.nan)}, "E-FILE-091 m.npz:"),
+        ({"t": np.zeros(1)}, "E-FILE-089 m.npz:"),
     ],
 )
 def test_bad_motion_files(tmp_path: Path, arrays: dict[str, np.ndarray], said: str) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from chasles import formats
 from chasles.backends.arrays import check_tolerance
-from chasles.errors import ArgumentError, LeftOutWarning, ModelError, shown
+from chasles.errors import ArgumentError, LeftOutWarning, ModelError, shown, warn
 from chasles.formats import a_path, is_name, registry
 from chasles.functions.doors import check_robot
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
@@ -121,7 +120,7 @@ def load(
     if springs is False:
         source = unsprung(source)
     for what in source.unsupported:
-        warnings.warn(shown(what), LeftOutWarning, stacklevel=2)
+        warn(shown(what), LeftOutWarning)
     return Robot(source, mimic=mimic, strict=strict)
 
 

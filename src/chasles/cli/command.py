@@ -355,7 +355,17 @@ def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
         yield add
 
 
-TABLES = {".csv": csv_table, ".parquet": parquet_table}
+@contextmanager
+def npz_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
+    """Write a .npz file with one array per column; rows stay in memory until the end."""
+    parts = [np.zeros((0, len(names)))]
+    yield parts.append
+    columns = dict(zip(names, np.concatenate(parts).T.copy(), strict=True))
+    with path.open("wb") as stream:
+        np.savez(stream, **columns)
+
+
+TABLES = {".csv": csv_table, ".npz": npz_table, ".parquet": parquet_table}
 """Table writers by file suffix."""
 
 
@@ -365,10 +375,9 @@ def check_new_table(
     """Check, before any computation, that a table file can be written."""
     check_folder(path)
     if path.suffix.lower() not in suffixes:
-        problem = "unknown table format"
-        raise InputError(
-            "E-CLI-028", problem, f"use a file name ending in {' or '.join(suffixes)}", file=path
-        )
+        problem, *others, last = "unknown table format", *suffixes
+        remedy = f"use a file name ending in {', '.join(others)} or {last}"
+        raise InputError("E-CLI-028", problem, remedy, file=path)
     if os.path.isdir(path):
         raise InputError(
             "E-CLI-029", "the path is a directory", "name a file inside the directory", file=path

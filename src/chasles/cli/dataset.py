@@ -1,8 +1,9 @@
-"""Implementation of `chasles motion` for logs of any length, with one Parquet table per log.
+"""Implementation of `chasles motion` for logs of any length, with one table per log.
 
 Logs are processed and tables are written in blocks, so that memory use does not depend on the
-length of a log. Tables are written atomically. The metadata of each table identifies the log and
-the options, so that an interrupted run can continue with the remaining logs.
+length of a log, except for .npz tables. Tables are written atomically. The tables of a folder are
+Parquet files; the metadata of each table identifies the log and the options, so that an interrupted
+run can continue with the remaining logs.
 """
 
 import hashlib
@@ -21,16 +22,16 @@ import numpy as np
 from chasles import tasks
 from chasles.cli.motion import ACCELERATION, POSE, REACTION, VELOCITY, completed
 from chasles.cli.scene import digest
-from chasles.cli.tables import Table, resumed, unlike
+from chasles.cli.tables import created, resumed, unlike
 from chasles.errors import InputError
 from chasles.formats.motion import Motion
-from chasles.identification.logs import Reader, column_names, files, is_simulation
+from chasles.identification.logs import Reader, column_names, is_simulation
 from chasles.identification.samples import Log
 from chasles.names import suggest
 from chasles.robot import Robot
 from chasles.tasks import THREADS, Told, ahead
 from chasles.version import VERSION
-from chasles.writing import whole
+from chasles.writing import check_target, whole
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Function that takes a job and the arrays q, qd and qdd, and returns one row per state."""
@@ -258,7 +259,9 @@ class Job:
         """
         source, target = partition
         mark = self.mark(source)
-        if target.exists() and not self.overwrite:
+        if target.suffix.lower() != ".parquet":
+            check_target(target, overwrite=self.overwrite, inputs=[str(source)])
+        elif target.exists() and not self.overwrite:
             done = Done.read(resumed(target, mark, "log"))
             if done.skipped and not self.skip_bad:
                 raise unlike(target, "log")
@@ -270,7 +273,10 @@ class Job:
         if self.differentiate:
             logs = self._with_rates(reader, logs)
         states, peak, squares = 0, np.zeros(self.robot.nv), np.zeros(self.robot.nv)
-        with whole(target, overwrite=self.overwrite) as part, Table(part, mark, self.names) as out:
+        with (
+            whole(target, overwrite=self.overwrite) as part,
+            created(part, target, mark, self.names) as out,
+        ):
             for columns, tau in ahead(self.table, logs, self.threads):
                 out.add(columns)
                 count = len(columns[0])
@@ -285,13 +291,19 @@ class Job:
         return done
 
 
-def partitions(logs: Path, target: Path) -> list[Partition]:
-    """Return the absolute paths of each log and its output table."""
+def partitions(logs: Path, target: Path, reader: Reader) -> list[Partition]:
+    """Return the absolute paths of each log and its output table.
+
+    Files that are not logs are counted in `reader.skipped`. Tables in `target` are not logs.
+    """
     logs, target = logs.absolute(), target.absolute()
     if not logs.is_dir():
         return [(logs, target)]
+    if target.exists() and target.samefile(logs):
+        problem = "the output folder is the folder of the logs"
+        raise InputError("E-CLI-278", problem, "choose another output folder", file=target)
     pairs = []
-    for file in map(Path, files(logs)):
+    for file in map(Path, reader.partitions(logs, without=target)):
         kept = file.relative_to(logs)
         name = kept.name if kept.suffix == ".parquet" else f"{kept.name}.parquet"
         pairs.append((file, target / kept.with_name(name)))

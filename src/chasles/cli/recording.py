@@ -23,7 +23,7 @@ from chasles.cli.manifest import FORMAT, MOTION, PART, PRODUCTS, SCENARIO, Manif
 from chasles.cli.scene import Scene
 from chasles.errors import ExistingFileError, FileError, ModelError, said
 from chasles.formats import archive
-from chasles.formats.recorded import MOTION_FORMAT
+from chasles.formats.archive import MOTION_FORMAT
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory
 from chasles.version import VERSION

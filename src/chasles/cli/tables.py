@@ -1,12 +1,14 @@
-"""Parquet tables of results, with metadata that identifies their inputs."""
+"""Tables of results; Parquet tables have metadata that identifies their inputs."""
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from chasles.cli.command import TABLES, Add
 from chasles.errors import ExistingFileError
 
 MARK, SUMMARY = b"chasles", b"chasles summary"
@@ -71,6 +73,40 @@ class Table:
             self.add([np.zeros(0) for _ in self.names])
         self._write()
         self.writer.add_key_value_metadata({SUMMARY: json.dumps(summary)})
+
+
+class Plain:
+    """Context manager that writes a table without metadata, such as a .csv or .npz file."""
+
+    def __init__(self, path: Path, suffix: str, names: Sequence[str]) -> None:
+        self.path, self.suffix, self.names = path, suffix, names
+        self.files = ExitStack()
+        self.append: Add | None = None
+
+    def __enter__(self) -> "Plain":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.files.__exit__(*error)
+
+    def add(self, columns: Sequence[np.ndarray]) -> None:
+        """Append rows, given as one array per column; the first array may be the time."""
+        if self.append is None:
+            timed = len(columns) > len(self.names)
+            names = (["t"] if timed else []) + [*self.names]
+            self.append = self.files.enter_context(TABLES[self.suffix](self.path, names))
+        self.append(np.column_stack(columns))
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write the header if the table has no rows."""
+        if self.append is None:
+            self.add([np.zeros(0) for _ in self.names])
+
+
+def created(part: Path, target: Path, mark: bytes, names: Sequence[str]) -> Table | Plain:
+    """Return the writer of a new table, whose format is given by the suffix of `target`."""
+    suffix = target.suffix.lower()
+    return Table(part, mark, names) if suffix == ".parquet" else Plain(part, suffix, names)
 
 
 def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Collision avoidance for inverse kinematics."""
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,7 +10,7 @@ import numpy as np
 from chasles.distances.elements import Element, of_world
 from chasles.distances.enclosing import enclosed, enclosing_shapes
 from chasles.distances.scene import Scene
-from chasles.errors import ArgumentError, InputError
+from chasles.errors import ArgumentError, InputError, warn
 from chasles.functions.clearance import Clearance
 from chasles.functions.rounds import OBSTACLES
 from chasles.functions.targets import Pose, Target
@@ -190,7 +189,7 @@ def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[i
                 f"{len(never)} pairs of links are closer than the margin in all sampled "
                 "configurations and are ignored"
             )
-            warnings.warn(f"avoid: {text}: {some}", stacklevel=6)
+            warn(f"avoid: {text}: {some}")
         for p in never:
             kept.pop(p)
     return list(kept.values())

@@ -1,12 +1,13 @@
 """Read robot motions and forces from files, one block of samples at a time, and write motions.
 
-A motion in a .csv or .parquet table has named columns: t (s) and, for a joint J, the columns J.q,
-J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion can
-also be the folder or the .npz file that `chasles simulate` writes. Any other file has the layout of
-Legnani et al. (1996), part II, fig. 6: q, qd and qdd for each joint, with one line per joint or one
-line per sample. The first line may contain the time step, as in SPACELIB's program; the program
-listing in the paper does not read the time step. Forces have the columns fx, fy, fz, cx, cy, cz. A
-.csv file names these columns; any other file contains them in this order. Comments begin with #.
+A motion in a .csv, .npz or .parquet table has named columns: t (s) and, for a joint J, the columns
+J.q, J.qd and J.qdd. If the joint has several coordinates, the columns are J.q0, J.q1, ... A motion
+can also be the folder or the .npz file that `chasles simulate` writes. Any other file has the
+layout of Legnani et al. (1996), part II, fig. 6: q, qd and qdd for each joint, with one line per
+joint or one line per sample. The first line may contain the time step, as in SPACELIB's program;
+the program listing in the paper does not read the time step. Forces have the columns fx, fy, fz,
+cx, cy, cz. A .csv file names these columns; any other file contains them in this order. Comments
+begin with #.
 """
 
 import csv
@@ -22,15 +23,9 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ModelError
+from chasles.formats.archive import MOTION_FORMAT
 from chasles.formats.files import Line, is_number, lines, short, size
-from chasles.formats.recorded import (
-    MOTION_FORMAT,
-    REACHED,
-    READERS,
-    Block,
-    npz_columns,
-    parquet_columns,
-)
+from chasles.formats.recorded import REACHED, READERS, Block, known_columns
 from chasles.model import Model
 from chasles.model.description import some
 from chasles.model.graph import FREE
@@ -104,8 +99,8 @@ def read(
 ) -> Iterator[Motion]:
     """Read a motion from a file, `chunk` samples at a time.
 
-    `path` is a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain text
-    file. `step` is the time step in s, for a file without times.
+    `path` is a table (.csv, .npz, .parquet), the folder of a simulation, or a plain text file.
+    `step` is the time step in s, for a file without times.
     """
     file = motion_file(path)
     if (suffix := PurePath(file).suffix.lower()) in READERS:
@@ -264,7 +259,8 @@ def write(
     file = os.fsdecode(path)
     writer = WRITERS.get(PurePath(file).suffix.lower())
     if writer is None:
-        remedy = f"use a file name ending in {' or '.join(WRITERS)}"
+        *others, last = WRITERS
+        remedy = f"use a file name ending in {', '.join(others)} or {last}"
         raise ModelError("E-FILE-415", "unknown motion format", remedy, file=file)
     names, found = columns(model), dict(zip(QUANTITIES, rows, strict=False))
     header = ["t", *itertools.chain.from_iterable(names[x] for x in found)]
@@ -341,7 +337,7 @@ def _table(file: str, known: Sequence[str]) -> _Header:
     suffix = PurePath(file).suffix.lower()
     if suffix not in READERS:
         return _header(file, known)
-    found = parquet_columns(file, known) if suffix == ".parquet" else npz_columns(file, known)
+    found = known_columns(file, known)
     rows = np.column_stack(list(found.values())).tolist() if found else []
     end = size(file)
     body = (Line(file, k, "", end) for k in itertools.count(1))

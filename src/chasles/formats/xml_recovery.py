@@ -14,6 +14,7 @@ _DECLARATION = re.compile(r"(\ufeff?\s*)(<\?\s*xml(?=[\s?>])[^<>]*>)", re.IGNORE
 _USUAL = re.compile(r"""<\?xml\s+version\s*=\s*["']1\.\d["'][^<>]*\?>""")
 _ENCODING = re.compile(rb"""(?i)<\?\s*xml\b[^<>]*?encoding\s*=\s*["']([\w.-]+)["']""")
 _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
+_TAG = re.compile(r"<(?P<end>/?)[^\W\d][^<>]*?(?P<whole>/?)>")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
@@ -35,10 +36,10 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
     """Parse a malformed document; return its root and errors, or None if it is ambiguous.
 
     The rules follow TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain any
-    characters. Text before the first tag, malformed or misplaced XML declarations, elements after
-    the root element, and null characters at the end are ignored. A lone "&" is literal. Namespace
-    prefixes need not be declared. A document that is invalid in its declared encoding is read as
-    UTF-8 or, if that fails, as ISO 8859-1. Line numbers are preserved.
+    characters. Text before the first tag, malformed or misplaced XML declarations, elements and end
+    tags after the root element, and null characters at the end are ignored. A lone "&" is literal.
+    Namespace prefixes need not be declared. A document that is invalid in its declared encoding is
+    read as UTF-8 or, if that fails, as ISO 8859-1. Line numbers are preserved.
     """
     slips: list[Slip] = []
     text = _decoded(data, slips)
@@ -139,26 +140,60 @@ def _without_nulls(text: str, slips: list[Slip]) -> str:
 
 
 def _without_others(text: str, slips: list[Slip]) -> str:
-    """Remove well-formed elements after the root element, and report them."""
-    reader, data = expat.ParserCreate(), text.encode()
-    try:
-        reader.Parse(data, True)
-        return text
-    except expat.ExpatError as error:
-        if error.code != expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]:
-            return text
-    root, others = data[: reader.ErrorByteIndex], data[reader.ErrorByteIndex :]
+    """Remove well-formed elements and end tags after the root element, and report the first."""
+    root = _first_element(text)
+    others, ends = _without_ends(text[len(root) :])
     parser = etree.XMLParser(recover=True, resolve_entities=False)
     try:
-        found = etree.fromstring(b"<all>" + others + b"</all>", parser)
+        found = etree.fromstring(f"<all>{others}</all>".encode(), parser)
     except etree.XMLSyntaxError:
         return text
     said = [found.text, *(element.tail for element in found)]
-    if not len(found) or not _is_known(parser) or any(part and part.strip() for part in said):
+    if not _is_known(parser) or any(part and part.strip() for part in said):
         return text
-    fault = f"<{found[0].tag}> after the end of the root element is ignored"
-    slips.append(Slip(_line(root.decode(), len(root)), fault, "remove it"))
-    return root.decode()
+    if len(found) or ends:
+        tag = f"<{found[0].tag}>" if len(found) else ends[0][0]
+        at = text.index("<", len(root)) if len(found) else len(root) + ends[0].start()
+        fault = f"{tag} after the end of the root element is ignored"
+        slips.append(Slip(_line(text, at), fault, "remove it"))
+    return root
+
+
+def _first_element(text: str) -> str:
+    """Return a document up to the end of its root element, or all of a document without an end."""
+    reader, data = expat.ParserCreate(), text.encode()
+    depth, end = 0, len(data)
+
+    def start(tag: str, attributes: object) -> None:
+        nonlocal depth
+        depth += 1
+
+    def stop(tag: str) -> None:
+        nonlocal depth, end
+        depth -= 1
+        if not depth:
+            end = data.index(b">", reader.CurrentByteIndex) + 1
+
+    reader.StartElementHandler, reader.EndElementHandler = start, stop
+    try:
+        reader.Parse(data, True)
+    except expat.ExpatError:
+        return data[:end].decode()
+    return text
+
+
+def _without_ends(text: str) -> tuple[str, list[re.Match[str]]]:
+    """Remove the end tags that close no element; return the text and these tags."""
+    depth, end, kept = 0, 0, []
+    ends: list[re.Match[str]] = []
+    for tag in _TAG.finditer(text):
+        if tag["end"] and not depth:
+            ends.append(tag)
+            kept.append(text[end : tag.start()])
+            end = tag.end()
+        elif not tag["whole"]:
+            depth += -1 if tag["end"] else 1
+    return "".join([*kept, text[end:]]), ends
 
 
 def _is_known(parser: etree.XMLParser) -> bool:

@@ -1,6 +1,5 @@
 """`chasles.identify`: parameters of a robot from measured motions and torques."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from chasles.errors import InputError
+from chasles.errors import ArgumentError, InputError, warn
 from chasles.functions.doors import check_robot, wrench_arguments
 from chasles.functions.tracing import WrenchKey
 from chasles.identification.consistent import Kind, Prior, checked_prior
@@ -260,6 +259,10 @@ def identify(
             raise InputError("E-IDENT-041", problem, "omit `cluster`", part="identify")
         q, qd, qdd, tau, measured = _whole(logs.samples(data))
         f_ext = {**(f_ext or {}), **(external(loads, measured) or {})} or None
+    elif q is None or tau is None:
+        problem = f"`{'q' if q is None else 'tau'}` is missing"
+        remedy = "pass the arrays `q` and `tau`, or logs as `data`"
+        raise ArgumentError("E-IDENT-051", problem, remedy, part="identify")
     elif qd is None or qdd is None or lag != 0.0:
         q, qd, qdd, tau, f_ext = from_arrays(logs, t, q, qd, qdd, tau, f_ext)
     *given, measured = samples(robot, "identify", q, qd, qdd, tau)
@@ -437,7 +440,7 @@ def _notes(
                 "tau (N m), q (rad) and time (s)"
             )
     for note in found:
-        warnings.warn(f"identify: {note}", UserWarning, stacklevel=3)
+        warn(f"identify: {note}")
     return tuple(found)
 
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import InputError, ModelError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.formats import motion
 from chasles.functions.tracing import WrenchKey
 from chasles.identification.samples import Log, check, load_columns, other_unit
 from chasles.identification.sources import SUFFIXES, Columns, blocks, table
+from chasles.identification.sources import names as names_in
 from chasles.names import one_of, suggest
 from chasles.robot import Robot
 
@@ -67,6 +68,9 @@ OFTEN = 3.0
 The threshold applies to the distance from the middle of a joint's range, relative to half the
 range.
 """
+
+MOST_NAMED = 3
+"""Largest number of skipped files that a note names."""
 
 REASONS = {
     "E-LOG-003": "files without a column",
@@ -189,11 +193,51 @@ class Reader:
         if isinstance(data, str | os.PathLike):
             data = [data]
         if isinstance(data, Sequence):
+            check_paths(data)
             for path in data:
-                for file in files(path):
+                for file in self.files(path)[0]:
                     yield from self._guarded(file)
             return
         yield from self._blocks("table", iter([table(data)]))
+
+    def files(
+        self, path: str | os.PathLike[str], without: Path | None = None
+    ) -> tuple[list[str], list[str]]:
+        """Return the logs at a path, and the files in the folder that are not logs.
+
+        A file in a folder is not a log if it has no column of the robot's joints. If no file has
+        such a column, all files count as logs, and reading them reports the missing columns. Files
+        in the folder `without` are omitted.
+        """
+        found = [x for x in files(path) if without is None or not Path(x).is_relative_to(without)]
+        if not os.path.isdir(path) or is_simulation(path):
+            return found, []
+        some = {own: names for own, names in self._names().items() if own != "t"}
+        known = {self.columns.get(name, name) for names in some.values() for name in names}
+        there = {file: names_in(file) for file in found}
+        others = [x for x, given in there.items() if given is not None and not given & known]
+        others = [x for x in others if not (x.endswith(".npz") and (there[x] or set()) & {*some})]
+        if len(others) == len(found):
+            return found, []
+        return [file for file in found if file not in others], others
+
+    def partitions(self, data: Any, without: Path | None = None) -> list[Any]:
+        """Return the parts of `data` that can be read separately: each file, or a table in memory.
+
+        Files that are not logs are counted in `skipped`. Files in the folder `without` are omitted.
+        """
+        if isinstance(data, str | os.PathLike):
+            data = [data]
+        if not isinstance(data, Sequence):
+            return [data]
+        check_paths(data)
+        found = []
+        for path in data:
+            logs, others = self.files(path, without)
+            found += [os.path.abspath(file) for file in logs]
+            if others:
+                self.skipped.add(not_logs(others), len(others))
+        return found
 
     def _guarded(self, file: str) -> Iterator[Log]:
         """Yield the logs of a file; with skip_bad, skip and count a file that cannot be read."""
@@ -370,13 +414,11 @@ def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return few.min(axis=0), few.max(axis=0)
 
 
-def partitions(data: Any) -> list[Any]:
-    """Return the parts of `data` that can be read separately: each file, or a table in memory."""
-    if isinstance(data, str | os.PathLike):
-        data = [data]
-    if isinstance(data, Sequence):
-        return [os.path.abspath(file) for path in data for file in files(path)]
-    return [data]
+def not_logs(files: Sequence[str]) -> str:
+    """Return the reason for skipping files that are not logs, with the first names."""
+    shown = [os.path.basename(file) for file in files[:MOST_NAMED]]
+    more = ", ..." * (len(files) > MOST_NAMED)
+    return f"files without columns of the robot's joints ({', '.join(shown)}{more})"
 
 
 def is_simulation(path: str | os.PathLike[str]) -> bool:
@@ -384,9 +426,19 @@ def is_simulation(path: str | os.PathLike[str]) -> bool:
     return os.path.isfile(os.path.join(path, motion.MOTION_FILE))
 
 
-def files(path: str | os.PathLike[str]) -> list[str]:
-    """Return the log files at a path: the file itself, or all files in a folder, sorted.
+def check_paths(data: Sequence[Any]) -> None:
+    """Raise an error if an entry of a sequence of logs is not a path."""
+    for path in data:
+        if not isinstance(path, str | os.PathLike):
+            problem = f"`data` must be paths or one table, not a sequence of {type(path).__name__}"
+            remedy = "pass file paths, or join the tables to one data frame"
+            raise ArgumentError("E-LOG-030", problem, remedy, part="identify")
 
+
+def files(path: str | os.PathLike[str]) -> list[str]:
+    """Return the files at a path that may be logs: the file itself, or all files in a folder.
+
+    The files of a folder are sorted; files and folders whose names begin with a dot are omitted.
     The log in a simulation folder is its motion file.
     """
     place = Path(motion.motion_file(path) if is_simulation(path) else path)
@@ -399,7 +451,10 @@ def files(path: str | os.PathLike[str]) -> list[str]:
             remedy = f"use {', '.join(SUFFIXES)} or a folder of such files"
             raise ModelError("E-LOG-009", "unknown log format", remedy, file=path)
         return [os.fspath(place)]
-    found = sorted(p for p in place.rglob("*") if p.suffix.lower() in SUFFIXES)
+    every = (p for p in place.rglob("*") if p.suffix.lower() in SUFFIXES)
+    found = sorted(
+        p for p in every if not any(x.startswith(".") for x in p.relative_to(place).parts)
+    )
     if not found:
         raise ModelError("E-LOG-010", "there are no logs in this folder",
                          f"use a folder with {', '.join(SUFFIXES)} files", file=path)  # fmt: skip

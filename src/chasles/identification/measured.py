@@ -11,7 +11,7 @@ from chasles.errors import InputError, ModelError
 from chasles.functions.doors import wrench_arguments
 from chasles.identification.equations import Equations, Grams, Sample
 from chasles.identification.filtering import Smoothing, delay, smoothed
-from chasles.identification.logs import Reader, Skipped, partitions
+from chasles.identification.logs import Reader, Skipped
 from chasles.identification.samples import Log, external
 from chasles.tasks import THREADS, Told
 
@@ -186,7 +186,7 @@ def summed(
     Files are read by threads of this process or by a cluster's workers. Gram matrices are added in
     the order of the logs, and the `Remarks` about each log are added to `logs`.
     """
-    found, parts = equations.none(), partitions(data)
+    found, parts = equations.none(), logs.reader.partitions(data)
     here = THREADS if cluster is None and len(parts) == 1 else 1
     told = told or (lambda count: None)
     summing = Summing(equations, logs, here)

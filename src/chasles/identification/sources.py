@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import InputError, ModelError, said
-from chasles.formats.archive import arrays
+from chasles.formats import archive
 
 SUFFIXES = {
     ".csv": "csv",
@@ -66,7 +66,7 @@ def blocks(
     wanted = list(itertools.chain.from_iterable(groups.values()))
     kind = SUFFIXES[Path(file).suffix.lower()]
     if kind == "npz":
-        yield from _archived(file, wanted, groups)
+        yield from _archived(file, groups)
         return
     if kind == "bag":
         yield from _bag(file, set(wanted))
@@ -92,6 +92,31 @@ def blocks(
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
         raise ModelError("E-LOG-012", problem, "write the file again, or pass skip_bad=True",
                          file=file) from None  # fmt: skip
+
+
+def names(file: str) -> set[str] | None:
+    """Return the names of the columns or quantities in a file, without reading its rows.
+
+    The result is None if the names are not known, for example because the file is damaged.
+    """
+    kind = SUFFIXES[Path(file).suffix.lower()]
+    try:
+        if kind == "npz":
+            return {*archive.members(file)}
+        if kind == "csv":
+            with open(file, encoding="utf-8", newline="") as stream:
+                return {name.strip() for name in next(csv.reader(stream), [])}
+        if kind == "parquet":
+            from pyarrow.parquet import read_schema
+
+            return {*read_schema(file).names}
+        if kind == "ipc":
+            from pyarrow import dataset
+
+            return {*dataset.dataset(file, format=kind).schema.names}
+    except (ImportError, OSError, ValueError, csv.Error):  # reading the rows reports the error
+        return None
+    return None
 
 
 def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
@@ -180,25 +205,12 @@ def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
             first += len(rows)
 
 
-def _archived(
-    file: str, wanted: Sequence[str], groups: Mapping[str, Sequence[str]]
-) -> Iterator[Columns]:
+def _archived(file: str, groups: Mapping[str, Sequence[str]]) -> Iterator[Columns]:
     """Yield the columns of a .npz file: arrays (n,) by column name, or (n, k) by quantity."""
     try:
-        found = arrays(file)
-        columns = {name: np.asarray(found[name], float) for name in wanted if name in found}
-        for quantity, names in groups.items():
-            given = found.get(quantity)
-            if given is not None and given.ndim == 2 and given.shape[1] == len(names):
-                columns |= zip(names, np.asarray(given, float).T, strict=True)
-    except (ValueError, TypeError) as error:
-        problem = f"the file is damaged, or is not a .npz file ({said(error)})"
-        raise ModelError("E-LOG-028", problem, "write the file again, or pass skip_bad=True",
-                         file=file) from None  # fmt: skip
-    if len({x.shape for x in columns.values()}) > 1 or any(x.ndim != 1 for x in columns.values()):
-        problem = "the arrays of the log do not have the same number of rows"
-        raise ModelError("E-LOG-029", problem, "write the file again, or pass skip_bad=True",
-                         file=file)  # fmt: skip
+        columns = archive.table(file, groups)
+    except ModelError as error:
+        raise error.at(remedy=f"{error.remedy}, or pass skip_bad=True") from None
     count = len(next(iter(columns.values()), ()))
     for first in range(0, count, ROWS):
         yield {name: x[first : first + ROWS] for name, x in columns.items()}

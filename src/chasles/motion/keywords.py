@@ -3,12 +3,12 @@
 import dataclasses
 import functools
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from typing import Any, TypeVar, get_type_hints
 
-from chasles.errors import ArgumentError
+from chasles import names as naming
+from chasles.errors import ArgumentError, warn
 from chasles.names import keyword
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -61,7 +61,7 @@ def renamed(**names: str) -> Callable[[T], T]:
         def called(*arguments: Any, **options: Any) -> Any:
             for old in names.keys() & options.keys():
                 new = names[old]
-                _warn(f"{old}= is now {new}=")
+                warn(f"{old}= is now {new}=", DeprecationWarning)
                 if new in options and not _replacing():
                     problem = f"pass only {new}= (its old name is {old}=)"
                     raise ArgumentError("E-MOTION-092", problem, part=call.__qualname__)
@@ -80,13 +80,12 @@ def renamed(**names: str) -> Callable[[T], T]:
 
 def _replacing() -> bool:
     """Return True if called from `dataclasses.replace`, which passes all fields."""
-    return sys._getframe(2).f_globals is vars(dataclasses)
+    frame = sys._getframe(2)
+    while frame.f_globals is vars(naming) and frame.f_back:  # `with_suggestions`
+        frame = frame.f_back
+    return frame.f_globals is vars(dataclasses)
 
 
 def _read(owner: Any, *, old: str, new: str) -> Any:
-    _warn(f".{old} is now .{new}")
+    warn(f".{old} is now .{new}", DeprecationWarning)
     return getattr(owner, new)
-
-
-def _warn(words: str) -> None:
-    warnings.warn(words, DeprecationWarning, stacklevel=3)

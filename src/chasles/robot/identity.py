@@ -124,7 +124,7 @@ class Identity(Named):
 
         The default is a frame named tool, tcp or end_effector (or similar, with any prefix) if
         there is one. Otherwise, the default is the platform of a parallel robot, or the last frame
-        of the longest chain without gripper fingers.
+        of the first longest chain, without gripper fingers and sensors.
         """
         return tool(self.model)
 

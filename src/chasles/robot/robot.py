@@ -379,5 +379,8 @@ for _room in Robot.__mro__[:-1]:  # tracebacks and help show Robot instead of it
             _room is not Robot or _member.__module__ == __name__
         ):
             _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__
-            if issubclass(_room, Identity) and not _name.startswith("_"):
+            if issubclass(_room, Identity) and (_name == "__init__" or not _name.startswith("_")):
                 setattr(_room, _name, with_suggestions(_member))
+
+for _name in ("simulate", "rollout", "rollout_pullback"):
+    setattr(Robot, _name, with_suggestions(vars(Robot)[_name], f"Robot.{_name}"))

@@ -60,7 +60,11 @@ def motion(
     ] = "",
     output: Annotated[
         Path | None,
-        option("Table to write (.csv, .parquet), or folder for several tables.", "--output", "-o"),
+        option(
+            "Table to write (.csv, .npz, .parquet), or folder for several tables.",
+            "--output",
+            "-o",
+        ),
     ] = None,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     forces: Annotated[
@@ -101,6 +105,9 @@ def motion(
         names, units = pairs("--column", column), pairs("--unit", unit)
         job = partial(Job, wanted=wanted, columns=names, units=units, skip_bad=skip_bad)
         given = partial(job, overwrite=overwrite, frames=tuple(frame), differentiate=differentiate)
+        resumable = motion.is_dir() or (output is not None and output.suffix.lower() == ".parquet")
+        if output is not None and not resumable:
+            command.check_new_table(output, overwrite=overwrite)
         return _logs(asked, given, motion, output, others, cluster)
     if cluster is not None:
         problem = "--cluster requires a folder of logs or --columns"
@@ -156,14 +163,17 @@ def _logs(
         if value:
             problem = f"{name} cannot be combined with --columns or a folder of logs"
             raise InputError("E-CLI-273", problem, "omit the option, or give one motion file")
-    if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
-        kind = "a folder" if logs.is_dir() else "a .parquet file"
+    if output is None:
+        kind = "a folder" if logs.is_dir() else f"a table ({', '.join(command.TABLES)})"
         problem = f"the output of this command must be {kind}"
         raise InputError("E-CLI-274", problem, f"give the path of {kind} as --output")
     given = job(asked.robot())
     if "tau" in given.chosen and is_lossy(given.robot):
         command.note(f"note: {LOSSLESS}")
-    tables = partitions(logs, output)
+    reader = given.reader()
+    tables = partitions(logs, output, reader)
+    for reason, count in reader.skipped.counts.items():
+        command.note(f"note: skipped: {reason}: {count}")
     with command.counting(count_of([source for source, _ in tables])) as told:
         total = dataset.run(given, tables, told, cluster=cluster)
     data = total.data(given) | {"files": {"tables": output}, "count": total.files}
@@ -201,6 +211,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
             for (name, unit), peak, rms in joints
         ],
         "frame": task.summarized,
+        "forces_on": None if task.forces is None else task.forces_on,
         "peak_speed": summary.speed,
         "peak_acceleration": summary.acceleration,
         "energy": dict(zip(("first", "last"), summary.energy, strict=True)),
@@ -226,6 +237,8 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
         f"frame {escape(repr(frame))}: peak speed {summary.speed:.5g} m/s, "
         f"peak acceleration {summary.acceleration:.5g} m/s²"
     )
+    if task.forces is not None:
+        console.print(f"external forces: on frame {escape(repr(task.forces_on))}")
     first, last = summary.energy
     console.print(f"energy: {first:.5g} J initially, {last:.5g} J finally ({last - first:+.5g} J)")
     if summary.work is not None:

@@ -51,7 +51,8 @@ def reach(
     every: Annotated[bool, option("Return all solutions for one pose.", "--all")] = False,
     tolerance: Annotated[float, option("Maximum error (m and rad).", min=0.0)] = 1e-6,
     output: Annotated[
-        Path | None, option("Table of solutions to write (.csv, .parquet).", "--output", "-o")
+        Path | None,
+        option("Table of solutions to write (.csv, .npz, .parquet).", "--output", "-o"),
     ] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:

@@ -147,7 +147,7 @@ def simulate(
     strict: Strict = False,
     trust: Trust = False,
     output: Annotated[Path, option("Folder to write to.", "--output", "-o")] = FOLDER,
-    table: Annotated[Path | None, option("Also write a table (.csv, .parquet).")] = None,
+    table: Annotated[Path | None, option("Also write a table (.csv, .npz, .parquet).")] = None,
     no_plots: Annotated[bool, option("Do not draw plots.")] = False,
     recorded: Annotated[
         Path | None,

@@ -174,7 +174,8 @@ def trajectory(
         draw(made, axes)
         command.write_picture(figure, plot, overwrite=overwrite)
         files["plot"] = plot
-    data = _data(robot, kind, made, step) | {"files": files}
+    moved = {"frame": frame or robot.tool} if kind in PATHS else {}
+    data = _data(robot, kind, made, step) | moved | {"files": files}
     return command.Answer(data, partial(_show, data))
 
 
@@ -341,8 +342,9 @@ def _limited(value: float) -> str:
 
 def _show(data: dict[str, Any], console: Console) -> None:
     """Print the duration, and the peak velocity, acceleration and jerk of each joint."""
+    of = f" of frame {escape(repr(data['frame']))}" if "frame" in data else ""
     console.print(
-        f"[bold]{escape(data['robot'])}[/]: {data['kind']}, {data['duration']:.6g} s, "
+        f"[bold]{escape(data['robot'])}[/]: {data['kind']}{of}, {data['duration']:.6g} s, "
         f"{data['samples']} samples"
     )
     rows = command.table(["joint"], ["peak velocity", "acceleration", "jerk", "units"])

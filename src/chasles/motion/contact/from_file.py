@@ -1,6 +1,5 @@
 """Contacts defined in a robot's file: collision shapes, planes, pairs, masks and friction."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import ArgumentError
+from chasles.errors import ArgumentError, warn
 from chasles.formats import meshes as mesh_files
 from chasles.formats.registry import mesh_file
 from chasles.model import WORLD, HeightFieldData, Model, ShapeData
@@ -145,7 +144,7 @@ def file_pairs(
         if ground:
             problem = "no collision shape can touch the ground, so the robot falls"
             remedy = "add collision shapes to the robot's file, or define the contact pairs"
-        warnings.warn(f"contacts from the file: {problem}; {remedy}", stacklevel=4)
+        warn(f"contacts from the file: {problem}; {remedy}")
     return found + among
 
 
@@ -173,7 +172,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
         problem = f"unsupported pairs of shapes do not collide ({len(left)}): {words}"
-        warnings.warn(f"contacts from the file: {problem}", stacklevel=5)
+        warn(f"contacts from the file: {problem}")
 
 
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
@@ -322,10 +321,7 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
     """Yield the convex hull of a mesh file."""
     path = mesh_file(shape.file, model.source.where)
     if path is None:
-        warnings.warn(
-            f"contacts from the file: mesh {shape.file!r} was not found, so it is ignored",
-            stacklevel=6,
-        )
+        warn(f"contacts from the file: mesh {shape.file!r} was not found, so it is ignored")
         return
     points = np.concatenate([vertices for vertices, _ in mesh_files.triangles(path)])
     hull = _hull(shape.link, points * np.array(shape.size), R, r)

@@ -12,12 +12,12 @@ step.
 All computations use operations that floats, arrays of floats and symbols support.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from chasles.errors import warn
 from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximum, select
 
 Values = Sequence[Value] | np.ndarray
@@ -41,10 +41,6 @@ FADING, MANY = 0.9, 4.0
 A motion is unstable once the count reaches `MANY`. Because of the decay, about the last ten steps
 matter: a motion is unstable if the velocity reverses in more than 40 % of these steps.
 """
-
-LEVEL = 3
-"""Stack level at which the warning refers to the caller of `robot.simulate` or `rollout`."""
-
 
 LATCHED = 1000.0
 """Value to which a reversal count is set when the count reaches MANY. From then on, the count
@@ -107,11 +103,10 @@ def told(function: str, run: Any) -> Any:
     if isinstance(unstable, np.ndarray) and unstable.max(initial=-1) >= 0:
         found = unstable[unstable >= 0]
         who = f" in {found.size} of {unstable.size} members" if unstable.ndim else ""
-        warnings.warn(
+        warn(
             f"{function}: soft contact{who} becomes unstable at step {found.min()} "
             "(see Trajectory.unstable); reduce `dt` or the stiffness of the ground, or "
             "use an implicit integrator or rigid contact",
             RuntimeWarning,
-            stacklevel=LEVEL,
         )
     return run
