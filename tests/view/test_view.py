@@ -31,6 +31,7 @@ trimesh = pytest.importorskip("trimesh")
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, record, show, video  # noqa: E402
 from chasles.view.graphs import dynamics  # noqa: E402
+from chasles.view.pictures import opaque  # noqa: E402
 from chasles.view.solids import (  # noqa: E402
     MOST_TRIANGLES,
     STICK,
@@ -554,6 +555,12 @@ def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
         assert stage.sun.cast_shadow
     np.testing.assert_allclose(camera.look_at, before)
     assert not stage.sun.cast_shadow
+
+
+def test_images_with_a_transparent_sky_become_opaque() -> None:
+    drawn = np.array([[[10, 20, 30, 255], [10, 20, 30, 0], [55, 155, 255, 51]]], dtype=np.uint8)
+    np.testing.assert_array_equal(opaque(drawn), [[[10, 20, 30], [255, 255, 255], [215, 235, 255]]])
+    np.testing.assert_array_equal(opaque(drawn[..., :3]), drawn[..., :3])
 
 
 def test_a_page_that_returns_to_its_first_camera_is_fitted_again(viewer: Viewer) -> None:

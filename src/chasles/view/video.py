@@ -124,7 +124,7 @@ def record(
         for t in moments:
             if playback is not None:
                 playback.go(float(t))
-            add(moving_picture(client, width, height))
+            add(moving_picture(client, width, height, lossless=still))
             progress(float(t))
     return file
 
