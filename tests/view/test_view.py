@@ -557,6 +557,14 @@ def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
     assert not stage.sun.cast_shadow
 
 
+def test_shapes_cast_shadows_but_receive_none(viewer: Viewer) -> None:
+    """Shadow maps with texels of millimeters darken thin parts and open meshes by stripes."""
+    nodes = [node for node, _ in viewer.figures[0].shapes]
+    assert nodes
+    assert all(node.cast_shadow for node in nodes)
+    assert not any(node.receive_shadow for node in nodes)
+
+
 def test_images_with_a_transparent_sky_become_opaque() -> None:
     drawn = np.array([[[10, 20, 30, 255], [10, 20, 30, 0], [55, 155, 255, 51]]], dtype=np.uint8)
     np.testing.assert_array_equal(opaque(drawn), [[[10, 20, 30], [255, 255, 255], [215, 235, 255]]])

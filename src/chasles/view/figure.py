@@ -105,7 +105,7 @@ class Figure:
                 opacity=None if opacity >= 1.0 else max(opacity, 0.05),
                 side="front" if solid.closed else "double",
                 cast_shadow=opacity >= 1.0,
-                receive_shadow=True,
+                receive_shadow=False,  # coarse shadow maps would darken thin and open surfaces
             )
             made.append(node)
         return made

@@ -40,7 +40,7 @@ A graphics card takes about 0.05 s, and software rendering about 0.5 s.
 PATIENCE = 10.0
 """Timeout (s) for rendering the image with which the rendering speed is measured."""
 
-LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
+LIGHT = Colors((181, 189, 200), (167, 176, 188), (139, 150, 164))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
 
 
@@ -121,12 +121,12 @@ class Stage:
                 f"/{name}", intensity=intensity, position=tuple(middle + 2.0 * self.size * toward)
             )
             for name, intensity, toward in (
-                ("sun", 2.6, 1.6 * up + 0.8 * ahead - 0.9 * aside),
-                ("fill light", 0.9, 0.3 * up + ahead + 0.6 * aside),
+                ("sun", 4.0, 1.8 * up + 0.6 * ahead - 1.1 * aside),
+                ("fill light", 0.45, 0.2 * up + ahead + 0.9 * aside),
             )
         )
         self.sky = server.scene.add_light_hemisphere(
-            "/sky", intensity=1.9, sky_color=(255, 255, 255), ground_color=(125, 128, 138)
+            "/sky", intensity=0.95, sky_color=(240, 246, 255), ground_color=(90, 94, 104)
         )
         self.floor = server.scene.add_grid(
             "/floor",
@@ -137,7 +137,7 @@ class Stage:
             section_thickness=1.2,
             fade_distance=20.0 * self.size,
             fade_strength=1.0,
-            shadow_opacity=0.25,
+            shadow_opacity=0.35,
             plane_opacity=1.0,
             position=up * (float(np.min(self.corners @ up)) if height is None else height),
             wxyz=_turn(up),
