@@ -40,7 +40,7 @@ from chasles.view.solids import (  # noqa: E402
     outward,
     solids,
 )
-from chasles.view.stage import FIELD_OF_VIEW, fitted, ground  # noqa: E402
+from chasles.view.stage import FIELD_OF_VIEW, MARGIN, fitted, ground  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
 
@@ -547,11 +547,12 @@ def test_the_command_says_what_is_wrong_in_one_line() -> None:
 def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
     """Pages start next to their panel, and slow pages use this first camera for recordings, too."""
     camera, stage = viewer.server.initial_camera, viewer.stage
-    middle = 0.5 * (stage.corners.min(axis=0) + stage.corners.max(axis=0))
     before = camera.look_at
-    assert not np.allclose(before, middle)
     with stage.recording((640, 480), shadows=True):
-        np.testing.assert_allclose(camera.look_at, middle, atol=1e-12)
+        x, y = image(stage.points, camera.position, camera.look_at, 640 / 480)
+        assert abs(x.max() + x.min()) < 1e-4
+        assert abs(y.max() + y.min()) < 1e-4
+        assert not np.allclose(camera.look_at, before)
         assert stage.sun.cast_shadow
     np.testing.assert_allclose(camera.look_at, before)
     assert not stage.sun.cast_shadow
@@ -656,7 +657,7 @@ def test_the_camera_is_fitted_to_the_whole_motion() -> None:
     with show(robot, beside=other, motion=run, port=0) as viewer:
         first, still = viewer.figures
         both = np.concatenate([first.bounds, first.bounds + drop, still.bounds])
-        found = viewer.stage.corners
+        found = viewer.stage.points
         close(found.max(axis=0), both.max(axis=0), 1e-9)
         close(found.min(axis=0), both.min(axis=0), 1e-9)
 
@@ -678,18 +679,36 @@ def test_a_fitted_camera_has_all_points_in_the_free_part_of_its_picture(
     points = np.random.default_rng(7).normal(size=(40, 3)) * [1.0, 0.2, 2.0] + [3.0, -1.0, 0.5]
     up = np.array([0.0, 0.0, 1.0])
     position, look_at = fitted(points, np.array([1.0, 0.5, 0.4]), up, aspect, covered)
-    ahead = (look_at - position) / np.linalg.norm(look_at - position)
-    right = np.cross(ahead, up) / np.linalg.norm(np.cross(ahead, up))
-    depth = (points - position) @ ahead
-    tall = np.tan(0.5 * FIELD_OF_VIEW)
-    y = (points - position) @ np.cross(right, ahead) / (depth * tall)
-    x = (points - position) @ right / (depth * tall * aspect)
-    assert depth.min() > 0.0
+    x, y = image(points, position, look_at, aspect)
     assert np.abs(y).max() < 1.0
     assert x.min() > -1.0
     assert x.max() < 1.0 - 2.0 * covered
-    filled = max(np.abs(y).max(), np.abs(x + covered).max() / (1.0 - covered))
-    assert filled > 0.6  # the camera is no farther away than necessary
+    filled = (np.ptp(x) / (2.0 - 2.0 * covered), np.ptp(y) / 2.0)
+    assert max(filled) == pytest.approx(
+        MARGIN, rel=1e-4
+    )  # the camera is no farther away than necessary
+    middle = 0.5 * (x.max() + x.min()), 0.5 * (y.max() + y.min())
+    assert middle == pytest.approx((-covered, 0.0), abs=1e-4)
+
+
+def test_a_fitted_camera_keeps_its_distance_from_a_robot_that_extends_toward_it() -> None:
+    ahead, up = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    points = np.array([[0.0, -0.01, 0.0], [0.0, 0.01, 0.05], [1.0, 0.0, 0.0]])
+    position, look_at = fitted(points, ahead, up, 1.5)
+    assert np.linalg.norm(position - look_at) == pytest.approx(np.linalg.norm([1.0, 0.02, 0.05]))
+
+
+def image(
+    points: np.ndarray, position: np.ndarray, look_at: np.ndarray, aspect: float
+) -> np.ndarray:
+    """Return the image coordinates (2, n), from -1 to 1, of points in front of a camera."""
+    ahead = (look_at - position) / np.linalg.norm(look_at - position)
+    right = np.cross(ahead, [0.0, 0.0, 1.0]) / np.linalg.norm(np.cross(ahead, [0.0, 0.0, 1.0]))
+    depth = (points - position) @ ahead
+    assert depth.min() > 0.0
+    tall = depth * np.tan(0.5 * FIELD_OF_VIEW)
+    x, y = (points - position) @ right, (points - position) @ np.cross(right, ahead)
+    return np.array([x / (tall * aspect), y / tall])
 
 
 def test_sharp_edges_are_split_and_round_surfaces_are_not() -> None:

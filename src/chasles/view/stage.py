@@ -16,6 +16,15 @@ FIELD_OF_VIEW = math.radians(38.0)
 MARGIN = 0.86
 """Fraction of the visible area that the robots fill."""
 
+NEAREST = 1.0
+"""Minimum distance of a fitted camera, relative to the diagonal of the robots' bounding box.
+
+A closer camera would enlarge the parts in front too much.
+"""
+
+CENTERING = 12
+"""Number of iterations that center the robots in the image."""
+
 PANEL = 345.0
 """Width (pixels) of the panel on the right side of the page."""
 
@@ -70,7 +79,8 @@ def fitted(
     Returns
     -------
     Camera
-        The closest camera position along `direction` that shows all points in the uncovered area.
+        The closest position with this direction that shows all points in the uncovered area, but no
+        closer than `NEAREST` allows.
     """
     ahead = direction / np.linalg.norm(direction)
     right = np.cross(up, ahead)
@@ -80,16 +90,37 @@ def fitted(
     x, y, z = axes @ (points - middle).T
     tall = math.tan(0.5 * FIELD_OF_VIEW)
     wide = tall * aspect
-    reach = np.maximum(np.abs(y) / tall, np.abs(x) / (wide * (1.0 - covered))) / MARGIN
-    distance = float(np.max(z + reach))
-    look_at = middle + covered * wide * distance * right
+    half = MARGIN * (1.0 - covered)
+    spans = (
+        (x, wide * (-covered - half), wide * (-covered + half)),
+        (y, -MARGIN * tall, MARGIN * tall),
+    )
+    # From `place` and `distance`, (w, z) is in view if low <= (w - place) / (distance - z) <= high.
+    distance = max(
+        NEAREST * float(np.linalg.norm(np.ptp(points, axis=0))),
+        *(float(np.max(w + b * z) + np.max(-w - a * z)) / (b - a) for w, a, b in spans),
+    )
+    across, along = (_centered(w, z, distance, 0.5 * (a + b)) for w, a, b in spans)
+    look_at = middle + across * right + along * axes[1]
     return Camera(look_at + distance * ahead, look_at)
+
+
+def _centered(w: np.ndarray, z: np.ndarray, distance: float, middle: float) -> float:
+    """Return the place of a camera at which the slopes (w - place) / (distance - z) are centered.
+
+    The largest and the smallest slope have the mean `middle`.
+    """
+    place = 0.0
+    for _ in range(CENTERING):
+        slopes = (w - place) / (distance - z)
+        place += distance * (0.5 * (float(slopes.max()) + float(slopes.min())) - middle)
+    return place
 
 
 class Stage:
     """Floor, lights and camera of a scene.
 
-    `bounds` (2, 3) is the bounding box of all robots, including their motion if there is one.
+    `points` (n, 3) are the outermost points of all robots, including their motion if there is one.
     `height` is the height of the floor along `up` (m). Default: the lowest point of the robots.
     `shaded` is True if shadows are drawn. `recorded` is the aspect ratio of the video or picture
     that is being recorded, or None; recordings do not show the panel.
@@ -101,7 +132,7 @@ class Stage:
     def __init__(
         self,
         server: Any,
-        bounds: np.ndarray,
+        points: np.ndarray,
         up: np.ndarray,
         aside: np.ndarray,
         height: float | None = None,
@@ -110,7 +141,8 @@ class Stage:
         self._refitted: list[Any] = []
         """Pages whose camera was fitted a second time."""
         self.recorded: float | None = None
-        self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+        self.points = points
+        bounds = np.array([points.min(axis=0), points.max(axis=0)])
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
         server.scene.configure_default_lights(enabled=False)
         server.scene.configure_environment_map(hdri=None)  # a map would arrive late
@@ -139,7 +171,7 @@ class Stage:
             fade_strength=1.0,
             shadow_opacity=0.35,
             plane_opacity=1.0,
-            position=up * (float(np.min(self.corners @ up)) if height is None else height),
+            position=up * (float(np.min(self.points @ up)) if height is None else height),
             wxyz=_turn(up),
         )
         self.dark(False)
@@ -185,7 +217,7 @@ class Stage:
     def _fitted(self, aspect: float, covered: float) -> Camera:
         ahead = np.cross(self.aside, self.up)
         direction = ahead + 0.55 * self.aside + 0.5 * self.up
-        return fitted(self.corners, direction, self.up, aspect, covered)
+        return fitted(self.points, direction, self.up, aspect, covered)
 
     def fit(self, client: Any) -> None:
         """Move a client's camera so that all robots are visible."""
