@@ -21,8 +21,9 @@ import pytest
 from support import raises
 
 import chasles
-from chasles.view import Viewer, record, show
+from chasles.view import Viewer, record, show, video
 from chasles.view.panel import RATE
+from chasles.view.pictures import moving_picture
 from chasles.view.posture import displacement
 from chasles.view.video import check_video
 
@@ -552,7 +553,6 @@ def document(browser: Any, folder: Path) -> None:
 
 def front(file: Path) -> None:
     """Make the animation of the front page: the PUMA 560 on a spline with four waypoints."""
-    import imageio.v3 as imageio
     from PIL import Image
 
     start = np.array([0.6, 0.35, -0.6, 0.0, 0.8, 0.0])
@@ -560,14 +560,18 @@ def front(file: Path) -> None:
     away += [[-1.0, 0.1, 0.25, 0.3, -0.5, 0.4]]
     postures = np.array([start, *(start + away), start])
     move = chasles.trajectory.spline(np.linspace(0.0, 4.0, 5), postures, ends="periodic")
-    with show(chasles.robots.puma560(), start, motion=move, port=0, shadows=True) as viewer:
-        record(viewer, file, rate=10.0, size=(502, 430), overwrite=True)
-    drawn = [
-        Image.fromarray(x).convert("RGB").crop((101, 35, 401, 355)) for x in imageio.imread(file)
-    ]
-    colors = drawn[5].quantize(40, dither=Image.Dither.NONE)  # a tenth of the size
-    few = [x.quantize(palette=colors, dither=Image.Dither.NONE) for x in drawn[:-1]]
-    few[0].save(file, save_all=True, append_images=few[1:], duration=100, loop=0, optimize=True)
+    robot, size, step = chasles.robots.puma560(), (960, 480), 0.08
+    with (
+        show(robot, start, motion=move, port=0, shadows=True) as viewer,
+        video.page(viewer, size) as client,
+    ):
+        assert viewer.playback is not None
+        drawn = []
+        for t in np.arange(0.0, 4.0 - 0.5 * step, step):
+            viewer.playback.go(float(t))
+            drawn.append(Image.fromarray(moving_picture(client, *size)))
+    kept = {"duration": round(1e3 * step), "loop": 0, "quality": 55, "method": 6}
+    drawn[0].save(file, save_all=True, append_images=drawn[1:], **kept)
 
 
 def save(page: Page, file: Path) -> None:
@@ -581,4 +585,4 @@ def save(page: Page, file: Path) -> None:
 if __name__ == "__main__":
     with started() as browser:
         document(browser, ROOT / "docs" / "images")
-    front(ROOT / "docs" / "images" / "arm.gif")
+    front(ROOT / "docs" / "images" / "arm.webp")
