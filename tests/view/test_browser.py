@@ -324,6 +324,39 @@ def test_a_narrow_page_starts_with_a_closed_panel_and_a_fitted_camera(chromium: 
         page.until(button.is_visible)
 
 
+CONTRAST = """
+element => {
+  const light = color => {
+    const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map(c => c / 255).map(
+      c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  let behind = element
+  const seen = e => getComputedStyle(e).backgroundColor
+  while (seen(behind) === "rgba(0, 0, 0, 0)") behind = behind.parentElement
+  const [a, b] = [light(getComputedStyle(element).color), light(seen(behind))]
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
+}
+"""
+"""JavaScript for the luminance ratio of a text and its background (WCAG 2.1, 1.4.3)."""
+
+
+def test_texts_of_the_panel_have_enough_contrast(chromium: Any) -> None:
+    viewer = show(chasles.robots.planar(2), port=0)
+    with opened(chromium, viewer) as page:
+        page.slider("joint1")
+        for dark in (False, True):
+            if dark:
+                page.tab.get_by_label("Dark", exact=True).click()
+                scheme = "document.documentElement.dataset.mantineColorScheme"
+                page.until(lambda scheme=scheme: page.tab.evaluate(scheme) == "dark")
+                page.tab.wait_for_timeout(500)  # the colors fade
+            kinds = (".mantine-Button-label:visible", ".mantine-Slider-markLabel", "label:visible")
+            texts = [each for kind in kinds for each in page.tab.locator(kind).all()]
+            assert len(texts) > 8
+            assert min(each.evaluate(CONTRAST) for each in texts) >= 4.5
+
+
 def test_a_page_that_is_closed_ends_its_recording(
     chromium: Any, swing: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
