@@ -40,7 +40,7 @@ from chasles.view.solids import (  # noqa: E402
     outward,
     solids,
 )
-from chasles.view.stage import FIELD_OF_VIEW, MARGIN, fitted, ground  # noqa: E402
+from chasles.view.stage import FIELD_OF_VIEW, MARGIN, NEAREST, fitted, ground  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
 
@@ -695,7 +695,8 @@ def test_a_fitted_camera_keeps_its_distance_from_a_robot_that_extends_toward_it(
     ahead, up = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
     points = np.array([[0.0, -0.01, 0.0], [0.0, 0.01, 0.05], [1.0, 0.0, 0.0]])
     position, look_at = fitted(points, ahead, up, 1.5)
-    assert np.linalg.norm(position - look_at) == pytest.approx(np.linalg.norm([1.0, 0.02, 0.05]))
+    diagonal = np.linalg.norm([1.0, 0.02, 0.05])
+    assert np.linalg.norm(position - look_at) == pytest.approx(NEAREST * diagonal)
 
 
 def image(

@@ -16,7 +16,7 @@ FIELD_OF_VIEW = math.radians(38.0)
 MARGIN = 0.86
 """Fraction of the visible area that the robots fill."""
 
-NEAREST = 1.0
+NEAREST = 1.2
 """Minimum distance of a fitted camera, relative to the diagonal of the robots' bounding box.
 
 A closer camera would enlarge the parts in front too much.
