@@ -558,6 +558,13 @@ def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
     assert not stage.sun.cast_shadow
 
 
+def test_sliders_near_zero_do_not_read_minus_zero(viewer: Viewer) -> None:
+    viewer.panels[0].go(np.array([-1e-9, -0.1, 1e-9, 0.0, -1e-6, -0.2]))
+    values = [slider.value for slider in viewer.panels[0].sliders]
+    assert values == [0.0, -0.1, 0.0, 0.0, 0.0, -0.2]
+    assert not any(np.signbit(values[k]) for k in (0, 2, 3, 4))
+
+
 def test_shapes_cast_shadows_but_receive_none(viewer: Viewer) -> None:
     """Shadow maps with texels of millimeters darken thin parts and open meshes by stripes."""
     nodes = [node for node, _ in viewer.figures[0].shapes]
