@@ -602,7 +602,8 @@ def front(file: Path) -> None:
         drawn = []
         for t in np.arange(0.0, 4.0 - 0.5 * step, step):
             viewer.playback.go(float(t))
-            drawn.append(Image.fromarray(moving_picture(client, *size)))
+            view = viewer.stage.view
+            drawn.append(Image.fromarray(moving_picture(client, *size, view=view)))
     kept = {"duration": round(1e3 * step), "loop": 0, "quality": 55, "method": 6}
     drawn[0].save(file, save_all=True, append_images=drawn[1:], **kept)
 

@@ -28,10 +28,12 @@ from chasles.view import panel, posture
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
 trimesh = pytest.importorskip("trimesh")
 
+from viser.transforms import SO3  # noqa: E402
+
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, record, show, video  # noqa: E402
 from chasles.view.graphs import dynamics  # noqa: E402
-from chasles.view.pictures import opaque  # noqa: E402
+from chasles.view.pictures import moving_picture, opaque, picture  # noqa: E402
 from chasles.view.solids import (  # noqa: E402
     MOST_TRIANGLES,
     STICK,
@@ -556,6 +558,30 @@ def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
         assert stage.sun.cast_shadow
     np.testing.assert_allclose(camera.look_at, before)
     assert not stage.sun.cast_shadow
+
+
+def test_recordings_state_their_camera(viewer: Viewer) -> None:
+    """The camera that a loading page reports can be an intermediate one."""
+    stage, asked = viewer.stage, []
+
+    def render(height: int, width: int, **options: object) -> np.ndarray:
+        asked.append(options)
+        return np.zeros((height, width, 3), dtype=np.uint8)
+
+    client = SimpleNamespace(get_render=render, flush=lambda: None)
+    with stage.recording((640, 480), shadows=True):
+        camera = stage.server.initial_camera
+        moving_picture(client, 64, 48, view=stage.view)
+        x, y, z = SO3(stage.view.wxyz).as_matrix().T
+        ahead = camera.look_at - camera.position
+        np.testing.assert_allclose(z, ahead / np.linalg.norm(ahead))
+        assert x @ stage.up == pytest.approx(0.0, abs=1e-12)
+        assert y @ stage.up < 0.0
+        assert all(each["position"] is stage.view.position for each in asked)
+    assert stage.view is None
+    assert len(asked) == 2
+    picture(client, 64, 48)
+    assert "position" not in asked[-1]
 
 
 def test_sliders_near_zero_do_not_read_minus_zero(viewer: Viewer) -> None:

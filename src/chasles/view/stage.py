@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.robot import Robot
+from chasles.view.posture import quaternions
 
 FIELD_OF_VIEW = math.radians(38.0)
 """Vertical field of view of the camera (rad). A narrow view reduces perspective distortion."""
@@ -58,6 +59,26 @@ class Camera(NamedTuple):
 
     position: np.ndarray
     look_at: np.ndarray
+
+
+class View(NamedTuple):
+    """Camera of a rendered image: orientation (w, x, y, z), position, and vertical angle (rad).
+
+    The x axis of the camera points to the right, the y axis down, and the z axis ahead.
+    """
+
+    wxyz: np.ndarray
+    position: np.ndarray
+    fov: float
+
+
+def aimed(camera: Camera, up: np.ndarray) -> View:
+    """Return the view of a camera, with `up` upward in the image."""
+    ahead = camera.look_at - camera.position
+    right = np.cross(ahead, up)
+    R = np.array([right, np.cross(ahead, right), ahead])
+    R = R / np.linalg.norm(R, axis=1)[:, None]
+    return View(quaternions(R.T), camera.position, FIELD_OF_VIEW)
 
 
 def fitted(
@@ -141,6 +162,7 @@ class Stage:
         self._refitted: list[Any] = []
         """Pages whose camera was fitted a second time."""
         self.recorded: float | None = None
+        self.view: View | None = None
         self.points = points
         bounds = np.array([points.min(axis=0), points.max(axis=0)])
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
@@ -190,12 +212,14 @@ class Stage:
         camera, shaded = self.server.initial_camera, self.shaded
         before = Camera(camera.position, camera.look_at)
         self.recorded = size[0] / size[1]
-        camera.position, camera.look_at = self._fitted(self.recorded, 0.0)
+        wanted = self._fitted(self.recorded, 0.0)
+        camera.position, camera.look_at = wanted
+        self.view = aimed(wanted, self.up)
         self.shadows(shadows)
         try:
             yield
         finally:
-            self.recorded = None
+            self.recorded = self.view = None
             camera.position, camera.look_at = before
             self.shadows(shaded)
 
