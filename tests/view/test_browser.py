@@ -604,7 +604,7 @@ def front(file: Path) -> None:
             viewer.playback.go(float(t))
             view = viewer.stage.view
             drawn.append(Image.fromarray(moving_picture(client, *size, view=view)))
-    kept = {"duration": round(1e3 * step), "loop": 0, "quality": 55, "method": 6}
+    kept = {"duration": round(1e3 * step), "loop": 0, "quality": 72, "method": 6}
     drawn[0].save(file, save_all=True, append_images=drawn[1:], **kept)
 
 
