@@ -2,8 +2,8 @@
 
 Pages are plain Markdown, readable where the repository is shown. What the site adds to them is in
 `building/`: the navigation, taken from the tables of index.md; docstrings as reStructuredText; a
-notebook of each tutorial; equations as MathML; the list of links that lead outside; links between
-versions.
+notebook of each tutorial; equations as MathML; markup for screen readers; the list of links that
+lead outside; links between versions.
 """
 
 import sys
@@ -26,6 +26,7 @@ extensions = [
     "building.docstrings",
     "building.notebooks",
     "building.equations",
+    "building.markup",
 ]
 root_doc = "index"
 nitpicky = True
@@ -57,6 +58,7 @@ nitpick_ignore_regex = [
 html_theme = "furo"
 templates_path = ["building/templates"]
 html_static_path = ["building/static"]
+html_favicon = "building/static/icon.svg"
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

@@ -131,6 +131,31 @@ def test_the_font_of_equations_has_their_characters(site: Path) -> None:
     assert (site / "_static/equations.woff").stat().st_size < 150_000
 
 
+def test_screen_readers_find_headings_tables_and_lists(site: Path) -> None:
+    """Lighthouse reports headings without level, empty header cells, and lists without terms."""
+    for path in sorted(site.rglob("*.html")):
+        page = parsed(path)
+        assert not page.xpath("//*[@role='heading'][not(@aria-level)]"), path
+        assert not page.xpath("//table[thead][not(thead//th//text()[normalize-space()])]"), path
+        assert not page.xpath("//dl[*][not(dt)]"), path
+    gallery = parsed(site / "gallery.html").xpath("//table[@role='presentation']")
+    assert len(gallery) >= 5
+    assert parsed(site / "api/robot.html").xpath("//dt//div[@class='parameters']/div")
+
+
+def test_pages_have_an_icon_and_a_description(site: Path) -> None:
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        page = parsed(path)
+        assert page.xpath("//link[contains(@rel, 'icon')]/@href"), path
+        if page.xpath("//article//h1") and path.parent.name != "_modules":
+            found[path] = page.xpath("//meta[@name='description']/@content")
+    missing = [path.name for path, said in found.items() if not said]
+    assert set(missing) <= {"genindex.html", "py-modindex.html", "search.html"}
+    assert all(len(said) <= 210 for (said, *_) in filter(None, found.values()))
+    assert found[site / "index.html"][0].startswith("chasles computes the kinematics")
+
+
 def test_tutorials_begin_with_a_picture(site: Path) -> None:
     pages = sorted((site / "tutorials").glob("*.html"))
     assert len(pages) == 9

@@ -86,11 +86,12 @@ GROUPS: dict[str, tuple[Row, ...]] = {
 }
 """Thumbnails by heading of the page."""
 
-POSTURES = {
-    "puma560": [-0.7, 0.35, -0.6, 0.0, 0.8, 0.0],
-    "stanford_arm": [0.6, 0.9, 0.5, 0.0, 0.6, 0.0],
-}
-"""Configurations (rad, m) of robots that are not drawn in their neutral configuration."""
+POSTURES = {"puma560": [-0.7, 0.35, -0.6, 0.0, 0.8, 0.0]}
+"""Configurations (rad) of robots that are not drawn in their start configuration."""
+
+
+LOOK = 3
+"""Version of the viewer's lights, floor and camera; increase it to redraw the robots."""
 
 
 def digest(row: Row) -> str:
@@ -99,7 +100,7 @@ def digest(row: Row) -> str:
         seen = (IMAGES / row.source).read_bytes()
     else:
         source = getattr(chasles.robots, row.source)().model.source
-        seen = repr((source.shapes, POSTURES.get(row.source))).encode()
+        seen = repr((source.shapes, POSTURES.get(row.source), LOOK)).encode()
     return hashlib.sha256(seen).hexdigest()
 
 
@@ -129,7 +130,8 @@ def draw(row: Row) -> None:
     text = PngImagePlugin.PngInfo()
     text.add_text("source", digest(row))
     FOLDER.mkdir(exist_ok=True)
-    small.quantize(64, dither=Image.Dither.NONE).save(row.file, optimize=True, pnginfo=text)
+    few = small.quantize(96, kmeans=4, dither=Image.Dither.NONE)
+    few.save(row.file, optimize=True, pnginfo=text)
 
 
 def seen(name: str) -> np.ndarray:
@@ -145,7 +147,7 @@ def seen(name: str) -> np.ndarray:
         page(viewer, size) as client,
     ):
         moving_picture(client, *size)
-        return moving_picture(client, *size)
+        return moving_picture(client, *size, view=viewer.stage.view)
 
 
 def text() -> str:

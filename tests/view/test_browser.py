@@ -21,8 +21,9 @@ import pytest
 from support import raises
 
 import chasles
-from chasles.view import Viewer, record, show
+from chasles.view import Viewer, record, show, video
 from chasles.view.panel import RATE
+from chasles.view.pictures import moving_picture
 from chasles.view.posture import displacement
 from chasles.view.video import check_video
 
@@ -323,6 +324,39 @@ def test_a_narrow_page_starts_with_a_closed_panel_and_a_fitted_camera(chromium: 
         page.until(button.is_visible)
 
 
+CONTRAST = """
+element => {
+  const light = color => {
+    const [r, g, b] = color.match(/[\\d.]+/g).map(Number).map(c => c / 255).map(
+      c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  let behind = element
+  const seen = e => getComputedStyle(e).backgroundColor
+  while (seen(behind) === "rgba(0, 0, 0, 0)") behind = behind.parentElement
+  const [a, b] = [light(getComputedStyle(element).color), light(seen(behind))]
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
+}
+"""
+"""JavaScript for the luminance ratio of a text and its background (WCAG 2.1, 1.4.3)."""
+
+
+def test_texts_of_the_panel_have_enough_contrast(chromium: Any) -> None:
+    viewer = show(chasles.robots.planar(2), port=0)
+    with opened(chromium, viewer) as page:
+        page.slider("joint1")
+        for dark in (False, True):
+            if dark:
+                page.tab.get_by_label("Dark", exact=True).click()
+                scheme = "document.documentElement.dataset.mantineColorScheme"
+                page.until(lambda scheme=scheme: page.tab.evaluate(scheme) == "dark")
+                page.tab.wait_for_timeout(500)  # the colors fade
+            kinds = (".mantine-Button-label:visible", ".mantine-Slider-markLabel", "label:visible")
+            texts = [each for kind in kinds for each in page.tab.locator(kind).all()]
+            assert len(texts) > 8
+            assert min(each.evaluate(CONTRAST) for each in texts) >= 4.5
+
+
 def test_a_page_that_is_closed_ends_its_recording(
     chromium: Any, swing: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -552,7 +586,6 @@ def document(browser: Any, folder: Path) -> None:
 
 def front(file: Path) -> None:
     """Make the animation of the front page: the PUMA 560 on a spline with four waypoints."""
-    import imageio.v3 as imageio
     from PIL import Image
 
     start = np.array([0.6, 0.35, -0.6, 0.0, 0.8, 0.0])
@@ -560,14 +593,19 @@ def front(file: Path) -> None:
     away += [[-1.0, 0.1, 0.25, 0.3, -0.5, 0.4]]
     postures = np.array([start, *(start + away), start])
     move = chasles.trajectory.spline(np.linspace(0.0, 4.0, 5), postures, ends="periodic")
-    with show(chasles.robots.puma560(), start, motion=move, port=0, shadows=True) as viewer:
-        record(viewer, file, rate=10.0, size=(502, 430), overwrite=True)
-    drawn = [
-        Image.fromarray(x).convert("RGB").crop((101, 35, 401, 355)) for x in imageio.imread(file)
-    ]
-    colors = drawn[5].quantize(40, dither=Image.Dither.NONE)  # a tenth of the size
-    few = [x.quantize(palette=colors, dither=Image.Dither.NONE) for x in drawn[:-1]]
-    few[0].save(file, save_all=True, append_images=few[1:], duration=100, loop=0, optimize=True)
+    robot, size, step = chasles.robots.puma560(), (960, 480), 0.08
+    with (
+        show(robot, start, motion=move, port=0, shadows=True) as viewer,
+        video.page(viewer, size) as client,
+    ):
+        assert viewer.playback is not None
+        drawn = []
+        for t in np.arange(0.0, 4.0 - 0.5 * step, step):
+            viewer.playback.go(float(t))
+            view = viewer.stage.view
+            drawn.append(Image.fromarray(moving_picture(client, *size, view=view)))
+    kept = {"duration": round(1e3 * step), "loop": 0, "quality": 72, "method": 6}
+    drawn[0].save(file, save_all=True, append_images=drawn[1:], **kept)
 
 
 def save(page: Page, file: Path) -> None:
@@ -581,4 +619,4 @@ def save(page: Page, file: Path) -> None:
 if __name__ == "__main__":
     with started() as browser:
         document(browser, ROOT / "docs" / "images")
-    front(ROOT / "docs" / "images" / "arm.gif")
+    front(ROOT / "docs" / "images" / "arm.webp")

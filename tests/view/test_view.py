@@ -28,9 +28,12 @@ from chasles.view import panel, posture
 pytest.importorskip("viser", reason="the viewer's packages are not installed")
 trimesh = pytest.importorskip("trimesh")
 
+from viser.transforms import SO3  # noqa: E402
+
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, record, show, video  # noqa: E402
 from chasles.view.graphs import dynamics  # noqa: E402
+from chasles.view.pictures import moving_picture, opaque, picture  # noqa: E402
 from chasles.view.solids import (  # noqa: E402
     MOST_TRIANGLES,
     STICK,
@@ -39,7 +42,7 @@ from chasles.view.solids import (  # noqa: E402
     outward,
     solids,
 )
-from chasles.view.stage import FIELD_OF_VIEW, fitted, ground  # noqa: E402
+from chasles.view.stage import FIELD_OF_VIEW, MARGIN, NEAREST, fitted, ground  # noqa: E402
 
 LOOPS = ("four_bar", "slider_crank", "delta", "stewart")
 
@@ -546,14 +549,60 @@ def test_the_command_says_what_is_wrong_in_one_line() -> None:
 def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
     """Pages start next to their panel, and slow pages use this first camera for recordings, too."""
     camera, stage = viewer.server.initial_camera, viewer.stage
-    middle = 0.5 * (stage.corners.min(axis=0) + stage.corners.max(axis=0))
     before = camera.look_at
-    assert not np.allclose(before, middle)
     with stage.recording((640, 480), shadows=True):
-        np.testing.assert_allclose(camera.look_at, middle, atol=1e-12)
+        x, y = image(stage.points, camera.position, camera.look_at, 640 / 480)
+        assert abs(x.max() + x.min()) < 1e-4
+        assert abs(y.max() + y.min()) < 1e-4
+        assert not np.allclose(camera.look_at, before)
         assert stage.sun.cast_shadow
     np.testing.assert_allclose(camera.look_at, before)
     assert not stage.sun.cast_shadow
+
+
+def test_recordings_state_their_camera(viewer: Viewer) -> None:
+    """The camera that a loading page reports can be an intermediate one."""
+    stage, asked = viewer.stage, []
+
+    def render(height: int, width: int, **options: object) -> np.ndarray:
+        asked.append(options)
+        return np.zeros((height, width, 3), dtype=np.uint8)
+
+    client = SimpleNamespace(get_render=render, flush=lambda: None)
+    with stage.recording((640, 480), shadows=True):
+        camera = stage.server.initial_camera
+        moving_picture(client, 64, 48, view=stage.view)
+        x, y, z = SO3(stage.view.wxyz).as_matrix().T
+        ahead = camera.look_at - camera.position
+        np.testing.assert_allclose(z, ahead / np.linalg.norm(ahead))
+        assert x @ stage.up == pytest.approx(0.0, abs=1e-12)
+        assert y @ stage.up < 0.0
+        assert all(each["position"] is stage.view.position for each in asked)
+    assert stage.view is None
+    assert len(asked) == 2
+    picture(client, 64, 48)
+    assert "position" not in asked[-1]
+
+
+def test_sliders_near_zero_do_not_read_minus_zero(viewer: Viewer) -> None:
+    viewer.panels[0].go(np.array([-1e-9, -0.1, 1e-9, 0.0, -1e-6, -0.2]))
+    values = [slider.value for slider in viewer.panels[0].sliders]
+    assert values == [0.0, -0.1, 0.0, 0.0, 0.0, -0.2]
+    assert not any(np.signbit(values[k]) for k in (0, 2, 3, 4))
+
+
+def test_shapes_cast_shadows_but_receive_none(viewer: Viewer) -> None:
+    """Shadow maps with texels of millimeters darken thin parts and open meshes by stripes."""
+    nodes = [node for node, _ in viewer.figures[0].shapes]
+    assert nodes
+    assert all(node.cast_shadow for node in nodes)
+    assert not any(node.receive_shadow for node in nodes)
+
+
+def test_images_with_a_transparent_sky_become_opaque() -> None:
+    drawn = np.array([[[10, 20, 30, 255], [10, 20, 30, 0], [55, 155, 255, 51]]], dtype=np.uint8)
+    np.testing.assert_array_equal(opaque(drawn), [[[10, 20, 30], [255, 255, 255], [215, 235, 255]]])
+    np.testing.assert_array_equal(opaque(drawn[..., :3]), drawn[..., :3])
 
 
 def test_a_page_that_returns_to_its_first_camera_is_fitted_again(viewer: Viewer) -> None:
@@ -641,7 +690,7 @@ def test_the_camera_is_fitted_to_the_whole_motion() -> None:
     with show(robot, beside=other, motion=run, port=0) as viewer:
         first, still = viewer.figures
         both = np.concatenate([first.bounds, first.bounds + drop, still.bounds])
-        found = viewer.stage.corners
+        found = viewer.stage.points
         close(found.max(axis=0), both.max(axis=0), 1e-9)
         close(found.min(axis=0), both.min(axis=0), 1e-9)
 
@@ -663,18 +712,37 @@ def test_a_fitted_camera_has_all_points_in_the_free_part_of_its_picture(
     points = np.random.default_rng(7).normal(size=(40, 3)) * [1.0, 0.2, 2.0] + [3.0, -1.0, 0.5]
     up = np.array([0.0, 0.0, 1.0])
     position, look_at = fitted(points, np.array([1.0, 0.5, 0.4]), up, aspect, covered)
-    ahead = (look_at - position) / np.linalg.norm(look_at - position)
-    right = np.cross(ahead, up) / np.linalg.norm(np.cross(ahead, up))
-    depth = (points - position) @ ahead
-    tall = np.tan(0.5 * FIELD_OF_VIEW)
-    y = (points - position) @ np.cross(right, ahead) / (depth * tall)
-    x = (points - position) @ right / (depth * tall * aspect)
-    assert depth.min() > 0.0
+    x, y = image(points, position, look_at, aspect)
     assert np.abs(y).max() < 1.0
     assert x.min() > -1.0
     assert x.max() < 1.0 - 2.0 * covered
-    filled = max(np.abs(y).max(), np.abs(x + covered).max() / (1.0 - covered))
-    assert filled > 0.6  # the camera is no farther away than necessary
+    filled = (np.ptp(x) / (2.0 - 2.0 * covered), np.ptp(y) / 2.0)
+    assert max(filled) == pytest.approx(
+        MARGIN, rel=1e-4
+    )  # the camera is no farther away than necessary
+    middle = 0.5 * (x.max() + x.min()), 0.5 * (y.max() + y.min())
+    assert middle == pytest.approx((-covered, 0.0), abs=1e-4)
+
+
+def test_a_fitted_camera_keeps_its_distance_from_a_robot_that_extends_toward_it() -> None:
+    ahead, up = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+    points = np.array([[0.0, -0.01, 0.0], [0.0, 0.01, 0.05], [1.0, 0.0, 0.0]])
+    position, look_at = fitted(points, ahead, up, 1.5)
+    diagonal = np.linalg.norm([1.0, 0.02, 0.05])
+    assert np.linalg.norm(position - look_at) == pytest.approx(NEAREST * diagonal)
+
+
+def image(
+    points: np.ndarray, position: np.ndarray, look_at: np.ndarray, aspect: float
+) -> np.ndarray:
+    """Return the image coordinates (2, n), from -1 to 1, of points in front of a camera."""
+    ahead = (look_at - position) / np.linalg.norm(look_at - position)
+    right = np.cross(ahead, [0.0, 0.0, 1.0]) / np.linalg.norm(np.cross(ahead, [0.0, 0.0, 1.0]))
+    depth = (points - position) @ ahead
+    assert depth.min() > 0.0
+    tall = depth * np.tan(0.5 * FIELD_OF_VIEW)
+    x, y = (points - position) @ right, (points - position) @ np.cross(right, ahead)
+    return np.array([x / (tall * aspect), y / tall])
 
 
 def test_sharp_edges_are_split_and_round_surfaces_are_not() -> None:

@@ -74,8 +74,9 @@ class Figure:
         names[WORLD] = f"{self.root}/fixed to the world"
         self.nodes = {i: scene.add_frame(name, show_axes=False) for i, name in names.items()}
         self._drawn, self.notes = solids(model, self.size, self.triangles)
-        self._offset = offset
-        self.bounds = self.extent([(self.q, self.t)])
+        self._offset, self._tips = offset, [_tips(solid.vertices) for solid in self._drawn]
+        points = self.outline([(self.q, self.t)])
+        self.bounds = np.array([points.min(axis=0), points.max(axis=0)])
         self.shapes = [(node, node.opacity) for node in self.add("shape", self._drawn)]
         self.selectable(True)
 
@@ -87,10 +88,18 @@ class Figure:
             else:
                 node.remove_click_callback("all")
 
-    def extent(self, states: Iterable[tuple[np.ndarray, float]]) -> np.ndarray:
-        """Return the bounding box (2, 3) of all shapes in states (q, t), in the world frame."""
-        boxes = [_bounds(self.whole, q, t, self._drawn) for q, t in states]
-        return self._offset + np.array([np.min(boxes, axis=(0, 1)), np.max(boxes, axis=(0, 1))])
+    def outline(self, states: Iterable[tuple[np.ndarray, float]]) -> np.ndarray:
+        """Return the base and the outermost points (n, 3) of all shapes in states (q, t).
+
+        The points are in the world frame.
+        """
+        found = [np.zeros((1, 3))]
+        for q, t in states:
+            R, p = posture.poses(self.whole.model.at(t), q)
+            for solid, tips in zip(self._drawn, self._tips, strict=True):
+                i = solid.body
+                found.append(tips if i == WORLD else tips @ R[i].T + p[i])
+        return np.asarray(self._offset + np.concatenate(found))
 
     def add(self, what: str, drawn: list[Solid]) -> list[Any]:
         """Add solids to the scene, attached to their bodies; return the scene nodes."""
@@ -105,7 +114,7 @@ class Figure:
                 opacity=None if opacity >= 1.0 else max(opacity, 0.05),
                 side="front" if solid.closed else "double",
                 cast_shadow=opacity >= 1.0,
-                receive_shadow=True,
+                receive_shadow=False,  # coarse shadow maps would darken thin and open surfaces
             )
             made.append(node)
         return made
@@ -127,15 +136,12 @@ def step(name: str) -> str:
     return shown(name).replace("/", "\N{DIVISION SLASH}")
 
 
-def _bounds(robot: Robot, q: np.ndarray, t: float, drawn: list[Solid]) -> np.ndarray:
-    """Return the bounding box (2, 3) of all solids and of the base, in the base frame."""
-    R, p = posture.poses(robot.model.at(t), q)
-    points = [
-        solid.vertices if solid.body == WORLD else solid.vertices @ R[solid.body].T + p[solid.body]
-        for solid in drawn
-    ]
-    corners = np.concatenate([np.zeros((1, 3)), *points])
-    return np.array([corners.min(axis=0), corners.max(axis=0)])
+def _tips(vertices: np.ndarray) -> np.ndarray:
+    """Return the outermost vertices in directions about 15 degrees apart."""
+    from trimesh import creation
+
+    directions = np.asarray(creation.icosphere(subdivisions=2).vertices)
+    return vertices[np.unique(np.argmax(vertices @ directions.T, axis=0))]
 
 
 def _size(robot: Robot, q: np.ndarray) -> float:

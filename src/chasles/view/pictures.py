@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import ModelError, said
+from chasles.view.stage import View
 
 RATE = 30.0
 """Default frame rate of an .mp4 file (frames per second)."""
@@ -19,24 +20,40 @@ TINY = (16, 9)
 """Width and height (pixels) of the small image that `moving_picture` renders first."""
 
 
-def picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Render a page, and return an RGB image (height, width, 3)."""
+def picture(
+    client: Any, width: int, height: int, *, lossless: bool = False, view: View | None = None
+) -> np.ndarray:
+    """Render a page, and return an RGB image (height, width, 3).
+
+    A lossless image takes longer to transfer; others are compressed as JPEG. The default view is
+    the one that the page last reported, which can be an intermediate one while the page loads.
+    """
+    chosen = {} if view is None else view._asdict()
+    kind = "png" if lossless else "jpeg"
     try:
-        drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
+        drawn = client.get_render(height, width, transport_format=kind, timeout=PATIENCE, **chosen)
     except Exception as error:  # viser and its futures raise various exceptions
         problem = f"the browser did not render an image ({said(error)})"
         raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
-    return np.ascontiguousarray(drawn[..., :3])
+    return opaque(np.asarray(drawn))
 
 
-def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
+def opaque(image: np.ndarray) -> np.ndarray:
+    """Return an RGB image (height, width, 3) on a white background from an RGB or RGBA image."""
+    share = image[..., 3:] / 255.0 if image.shape[-1] == 4 else 1.0
+    return np.ascontiguousarray(np.rint(255.0 + share * (image[..., :3] - 255.0)).astype(np.uint8))
+
+
+def moving_picture(
+    client: Any, width: int, height: int, *, lossless: bool = False, view: View | None = None
+) -> np.ndarray:
     """Render a page with the latest poses.
 
     A small image is rendered first, because a busy page can lag by one frame.
     """
     client.flush()
-    picture(client, *TINY)
-    return picture(client, width, height)
+    picture(client, *TINY, view=view)
+    return picture(client, width, height, lossless=lossless, view=view)
 
 
 @contextmanager

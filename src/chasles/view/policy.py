@@ -21,8 +21,15 @@ _SCRIPT = re.compile(rb"<script([^>]*)>(.*?)</script>", re.DOTALL)
 STYLE = b"""
 .mantine-Slider-root + .mantine-NumberInput-root { width: 3.9rem !important }
 div:has(> .mantine-Text-root > label):has(+ div .mantine-Checkbox-root) { width: 11em !important }
+.mantine-Slider-markLabel { color: var(--mantine-color-dimmed) !important }
+.mantine-Button-root:not([data-variant=default]) {
+  --button-bg: #1b6ec2 !important; --button-hover: #1760ab !important
+}
+:root[data-mantine-color-scheme=light] { --mantine-color-dimmed: #5c636a !important }
+:root[data-mantine-color-scheme=dark] { --mantine-color-dimmed: #a6a9ad !important }
 """
-"""Style sheet that widens number fields next to sliders, and the labels of check boxes."""
+"""Style sheet that widens number fields next to sliders and the labels of check boxes, and gives
+labels and buttons enough contrast (WCAG 2.1, 1.4.3)."""
 
 SCRIPT = b"""
 const page = document.documentElement

@@ -9,12 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chasles.robot import Robot
+from chasles.view.posture import quaternions
 
 FIELD_OF_VIEW = math.radians(38.0)
 """Vertical field of view of the camera (rad). A narrow view reduces perspective distortion."""
 
 MARGIN = 0.86
 """Fraction of the visible area that the robots fill."""
+
+NEAREST = 1.2
+"""Minimum distance of a fitted camera, relative to the diagonal of the robots' bounding box.
+
+A closer camera would enlarge the parts in front too much.
+"""
+
+CENTERING = 12
+"""Number of iterations that center the robots in the image."""
 
 PANEL = 345.0
 """Width (pixels) of the panel on the right side of the page."""
@@ -40,7 +50,7 @@ A graphics card takes about 0.05 s, and software rendering about 0.5 s.
 PATIENCE = 10.0
 """Timeout (s) for rendering the image with which the rendering speed is measured."""
 
-LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
+LIGHT = Colors((181, 189, 200), (167, 176, 188), (139, 150, 164))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
 
 
@@ -49,6 +59,26 @@ class Camera(NamedTuple):
 
     position: np.ndarray
     look_at: np.ndarray
+
+
+class View(NamedTuple):
+    """Camera of a rendered image: orientation (w, x, y, z), position, and vertical angle (rad).
+
+    The x axis of the camera points to the right, the y axis down, and the z axis ahead.
+    """
+
+    wxyz: np.ndarray
+    position: np.ndarray
+    fov: float
+
+
+def aimed(camera: Camera, up: np.ndarray) -> View:
+    """Return the view of a camera, with `up` upward in the image."""
+    ahead = camera.look_at - camera.position
+    right = np.cross(ahead, up)
+    R = np.array([right, np.cross(ahead, right), ahead])
+    R = R / np.linalg.norm(R, axis=1)[:, None]
+    return View(quaternions(R.T), camera.position, FIELD_OF_VIEW)
 
 
 def fitted(
@@ -70,7 +100,8 @@ def fitted(
     Returns
     -------
     Camera
-        The closest camera position along `direction` that shows all points in the uncovered area.
+        The closest position with this direction that shows all points in the uncovered area, but no
+        closer than `NEAREST` allows.
     """
     ahead = direction / np.linalg.norm(direction)
     right = np.cross(up, ahead)
@@ -80,16 +111,37 @@ def fitted(
     x, y, z = axes @ (points - middle).T
     tall = math.tan(0.5 * FIELD_OF_VIEW)
     wide = tall * aspect
-    reach = np.maximum(np.abs(y) / tall, np.abs(x) / (wide * (1.0 - covered))) / MARGIN
-    distance = float(np.max(z + reach))
-    look_at = middle + covered * wide * distance * right
+    half = MARGIN * (1.0 - covered)
+    spans = (
+        (x, wide * (-covered - half), wide * (-covered + half)),
+        (y, -MARGIN * tall, MARGIN * tall),
+    )
+    # From `place` and `distance`, (w, z) is in view if low <= (w - place) / (distance - z) <= high.
+    distance = max(
+        NEAREST * float(np.linalg.norm(np.ptp(points, axis=0))),
+        *(float(np.max(w + b * z) + np.max(-w - a * z)) / (b - a) for w, a, b in spans),
+    )
+    across, along = (_centered(w, z, distance, 0.5 * (a + b)) for w, a, b in spans)
+    look_at = middle + across * right + along * axes[1]
     return Camera(look_at + distance * ahead, look_at)
+
+
+def _centered(w: np.ndarray, z: np.ndarray, distance: float, middle: float) -> float:
+    """Return the place of a camera at which the slopes (w - place) / (distance - z) are centered.
+
+    The largest and the smallest slope have the mean `middle`.
+    """
+    place = 0.0
+    for _ in range(CENTERING):
+        slopes = (w - place) / (distance - z)
+        place += distance * (0.5 * (float(slopes.max()) + float(slopes.min())) - middle)
+    return place
 
 
 class Stage:
     """Floor, lights and camera of a scene.
 
-    `bounds` (2, 3) is the bounding box of all robots, including their motion if there is one.
+    `points` (n, 3) are the outermost points of all robots, including their motion if there is one.
     `height` is the height of the floor along `up` (m). Default: the lowest point of the robots.
     `shaded` is True if shadows are drawn. `recorded` is the aspect ratio of the video or picture
     that is being recorded, or None; recordings do not show the panel.
@@ -101,7 +153,7 @@ class Stage:
     def __init__(
         self,
         server: Any,
-        bounds: np.ndarray,
+        points: np.ndarray,
         up: np.ndarray,
         aside: np.ndarray,
         height: float | None = None,
@@ -110,7 +162,9 @@ class Stage:
         self._refitted: list[Any] = []
         """Pages whose camera was fitted a second time."""
         self.recorded: float | None = None
-        self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+        self.view: View | None = None
+        self.points = points
+        bounds = np.array([points.min(axis=0), points.max(axis=0)])
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
         server.scene.configure_default_lights(enabled=False)
         server.scene.configure_environment_map(hdri=None)  # a map would arrive late
@@ -121,12 +175,12 @@ class Stage:
                 f"/{name}", intensity=intensity, position=tuple(middle + 2.0 * self.size * toward)
             )
             for name, intensity, toward in (
-                ("sun", 2.6, 1.6 * up + 0.8 * ahead - 0.9 * aside),
-                ("fill light", 0.9, 0.3 * up + ahead + 0.6 * aside),
+                ("sun", 4.0, 1.8 * up + 0.6 * ahead - 1.1 * aside),
+                ("fill light", 0.45, 0.2 * up + ahead + 0.9 * aside),
             )
         )
         self.sky = server.scene.add_light_hemisphere(
-            "/sky", intensity=1.9, sky_color=(255, 255, 255), ground_color=(125, 128, 138)
+            "/sky", intensity=0.95, sky_color=(240, 246, 255), ground_color=(90, 94, 104)
         )
         self.floor = server.scene.add_grid(
             "/floor",
@@ -137,9 +191,9 @@ class Stage:
             section_thickness=1.2,
             fade_distance=20.0 * self.size,
             fade_strength=1.0,
-            shadow_opacity=0.25,
+            shadow_opacity=0.35,
             plane_opacity=1.0,
-            position=up * (float(np.min(self.corners @ up)) if height is None else height),
+            position=up * (float(np.min(self.points @ up)) if height is None else height),
             wxyz=_turn(up),
         )
         self.dark(False)
@@ -158,12 +212,14 @@ class Stage:
         camera, shaded = self.server.initial_camera, self.shaded
         before = Camera(camera.position, camera.look_at)
         self.recorded = size[0] / size[1]
-        camera.position, camera.look_at = self._fitted(self.recorded, 0.0)
+        wanted = self._fitted(self.recorded, 0.0)
+        camera.position, camera.look_at = wanted
+        self.view = aimed(wanted, self.up)
         self.shadows(shadows)
         try:
             yield
         finally:
-            self.recorded = None
+            self.recorded = self.view = None
             camera.position, camera.look_at = before
             self.shadows(shaded)
 
@@ -185,7 +241,7 @@ class Stage:
     def _fitted(self, aspect: float, covered: float) -> Camera:
         ahead = np.cross(self.aside, self.up)
         direction = ahead + 0.55 * self.aside + 0.5 * self.up
-        return fitted(self.corners, direction, self.up, aspect, covered)
+        return fitted(self.points, direction, self.up, aspect, covered)
 
     def fit(self, client: Any) -> None:
         """Move a client's camera so that all robots are visible."""

@@ -124,7 +124,8 @@ def record(
         for t in moments:
             if playback is not None:
                 playback.go(float(t))
-            add(moving_picture(client, width, height))
+            view = viewer.stage.view
+            add(moving_picture(client, width, height, lossless=still, view=view))
             progress(float(t))
     return file
 

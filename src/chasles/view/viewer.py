@@ -126,16 +126,17 @@ class Viewer:
             width = float(np.ptp(figure.bounds, axis=0) @ np.abs(aside))
             offset = offset + aside * (1.2 * width + 0.3 * figure.size)
         self.notes = [note for figure in self.figures for note in figure.notes]
-        bounds = np.concatenate(
+        points = np.concatenate(
             [
-                figure.bounds
-                if played is None or not _same_joints(figure.whole, robots[0])
-                else figure.extent(played.samples(figure.whole))
+                figure.outline(
+                    [(figure.q, figure.t)]
+                    if played is None or not _same_joints(figure.whole, robots[0])
+                    else played.samples(figure.whole)
+                )
                 for figure in self.figures
             ]
         )
-        extent = np.array([bounds.min(axis=0), bounds.max(axis=0)])
-        self.stage = Stage(server, extent, up, aside, ground(robots[0], up))
+        self.stage = Stage(server, points, up, aside, ground(robots[0], up))
         fit.on_click(self._fit)
         server.gui.add_command("Fit", hotkey="F").on_trigger(self._fit)
         shaded.on_update(lambda _: self.stage.shadows(shaded.value))
