@@ -38,6 +38,16 @@ def same(a: chasles.Trajectory, b: chasles.Trajectory) -> None:
 # Compiled or not -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("simulate", [chasles.simulate, chasles.Robot.simulate])
+def test_torques_may_be_the_third_argument(simulate: Callable[..., chasles.Trajectory]) -> None:
+    """As in `rollout`, torques may be positional: constant torques, or a controller."""
+    for tau in (0.2 * QD[0], spring):
+        given = simulate(ARM, Q, QD, tau, duration=0.01)
+        same(given, simulate(ARM, Q, QD, tau=tau, duration=0.01))
+    with raises("E-MOTION-089"):
+        simulate(ARM, Q, QD, spring, control=spring, duration=0.01)
+
+
 @pytest.mark.parametrize("integrator", ["semi-implicit", "euler", "heun2", "heun3", "rk4"])
 @pytest.mark.parametrize("control", [None, HOLD, GravityCompensation(1.0), spring])
 def test_compiled_is_the_rollout(integrator: str, control: Any) -> None:
