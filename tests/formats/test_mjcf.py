@@ -217,7 +217,9 @@ def test_massless_links_between_joints_are_no_surprise(saved: Saved) -> None:
     file = saved(document(TREES["several joints on a body"]))
     robot = chasles.load(file, strict=True)
     assert "torso.x" in robot.bodies
-    assert robot.notes == (f"{file}: contacts of the shapes (3) act only in simulations with contacts='file'",)
+    assert robot.notes == (
+        f"{file}: contacts of the shapes (3) act only in simulations with contacts='file'",
+    )
 
 
 def test_floating(saved: Saved) -> None:
