@@ -1,5 +1,6 @@
 """Arguments of the wrong type raise an error of chasles that states the expected type."""
 
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from support import raises
 
 import chasles
+from chasles import names
 from chasles.robots import four_bar, planar
 
 ROBOT = planar(2)
@@ -120,6 +122,19 @@ def test_misspelled_attributes_are_suggested() -> None:
     ):
         with pytest.raises(AttributeError, match=f"'{wanted}'"):
             getattr(owner, name)
+
+
+def test_functions_of_the_package_are_suggested_to_robots() -> None:
+    """Each public function that takes a robot first is a method, or is suggested."""
+    public = {name: getattr(chasles, name) for name in chasles.__all__}
+    taking = {
+        name
+        for name, value in public.items()
+        if inspect.isfunction(value) and next(iter(inspect.signature(value).parameters)) == "robot"
+    }
+    assert {name for name in taking if not hasattr(chasles.Robot, name)} == set(names.FUNCTIONS)
+    with pytest.raises(AttributeError, match=r"'save'; use chasles\.save\(robot, \.\.\.\)"):
+        ROBOT.save("arm.urdf")
 
 
 def test_functions_with_suggestions_can_be_pickled() -> None:
