@@ -434,7 +434,7 @@ def test_bench_shows_times_and_writes_a_plot(tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert "planar (nv 2): " in text
     assert "batch of 3:" in text
-    assert "Percentage of the limit set by arithmetic or memory:" in text
+    assert "Percentage of the limit set by arithmetic (a) or memory (m):" in text
     assert text.count("derivatives") == 4
     assert "Pinocchio reads only .urdf files" in " ".join(text.split())
 
@@ -525,7 +525,7 @@ def test_bench_says_how_far_from_the_limits_functions_are(tmp_path: Path) -> Non
     console = Console(file=io.StringIO(), width=80)
     measured.roofline.show(console)
     text = console.file.getvalue()
-    assert "Percentage of the limit set by arithmetic or memory:" in text
+    assert "Percentage of the limit set by arithmetic (a) or memory (m):" in text
     assert text.count("derivatives") == 2
     assert all(len(line) <= 80 for line in text.splitlines())
 
