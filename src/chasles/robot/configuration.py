@@ -11,7 +11,7 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.entry_points import entry_point
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import from_names, leading_shape, numbers, some_numbers
+from chasles.functions.doors import from_names, leading_shape, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.differentiable import array_library, differentiable
 from chasles.mechanisms.grouping import solved_in_groups, varied
@@ -20,7 +20,7 @@ from chasles.mechanisms.placing import placeable, placed_weights
 from chasles.mechanisms.postures import COUNT, SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
 from chasles.mechanisms.resident import on_gpu, resident
-from chasles.model.given import a_generator
+from chasles.model.given import a_generator, some_numbers
 from chasles.model.spaces import rate_places
 from chasles.names import suggest
 from chasles.robot.functions import Computing
