@@ -82,9 +82,21 @@ FOREIGN = {
     "animate": "show",
     "step": "simulate",
     "forward": "simulate",
+    "home": "neutral",
+    "num_joints": "nv",
+    "torque": "inverse_dynamics",
+    "torques": "inverse_dynamics",
+    "twist": "frame_velocity",
 }
 """Lower-case function and attribute names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox, and
 the corresponding names in chasles."""
+
+
+FUNCTIONS = (
+    *("calibrate", "compare", "compile", "condition", "cost", "excite", "export", "identify"),
+    *("maximal_dynamics", "online_estimator", "save", "to_dh"),
+)
+"""Functions of `chasles` whose first argument is a robot, and which robots do not have."""
 
 
 def suggested(name: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from chasles.motion.contract import Machine
 from chasles.motion.drivers.loops import ClosureFunction
 from chasles.motion.keywords import shown
 from chasles.motion.numbers import Numbers
-from chasles.motion.options import Options
+from chasles.motion.options import Forces, Options
 from chasles.motion.records import End, Event, Occurrence, Trajectory
 from chasles.motion.steps.integrators import INTEGRATORS
 
@@ -19,6 +19,7 @@ def simulate(
     robot: Machine,
     q: Numbers,
     qd: Numbers,
+    tau: Forces = None,
     *,
     compiled: bool | None = False,
     device: str | None = None,
@@ -31,7 +32,7 @@ def simulate(
     ----------
     robot : Robot
         The robot.
-    q, qd : array_like
+    q, qd, tau : array_like
         As in `Robot.simulate`.
     **options
         As in `Robot.simulate`.
@@ -70,5 +71,5 @@ def simulate(
     (11,)
     """
     return simulation.simulate(
-        robot, q, qd, compiled=compiled, device=device, threads=threads, **options
+        robot, q, qd, tau, compiled=compiled, device=device, threads=threads, **options
     )

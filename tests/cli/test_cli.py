@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import chasles
 from chasles.algorithms import FUNCTIONS
 from chasles.backends.llvm import kernel as llvm
-from chasles.cli import app
+from chasles.cli import app, command
 from chasles.robots import ROBOTS
 
 bench, cache, cost, demo = (
@@ -190,6 +190,34 @@ def test_info_of_an_arm() -> None:
     assert re.search(r"link2 +joint2 +17.4 +\(0.068, 0.006, 0.2275\)", text)
     assert re.search(r"other frames: .*tool", text)
     assert "notes (2)" in text
+
+
+def test_equal_notes_are_counted_once(tmp_path: Path) -> None:
+    link, joint = '<link name="{0}"/>', '<joint name="{0}" type="revolute"><parent link="{1}"/>'
+    joint += '<child link="{0}"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+    names = ("base", "one", "two")
+    parts = [*map(link.format, names), *map(joint.format, names[1:], names)]
+    path = tmp_path / "arm.urdf"
+    path.write_text(f'<robot name="arm">{"".join(parts)}</robot>')
+    text = run_wide("info", str(path))
+    assert f"notes ({text.count('•')})" in text
+    assert text.count("•") < len(chasles.load(path).notes)
+
+
+def test_built_in_robots_are_noun_phrases() -> None:
+    text = CliRunner().invoke(app, ["robots"], env={"COLUMNS": "160"}).stdout
+    assert "Unimation PUMA 560: six revolute joints" in text
+    assert "Return" not in text
+
+
+def test_rounding_errors_are_displayed_as_zero(tmp_path: Path) -> None:
+    """A joint whose values are below the rounding errors of other joints is at rest."""
+    shown = command.without_noise([2.0, -3e-16, -0.0, np.inf, 1e-9])
+    assert shown.tolist() == [2.0, 0.0, 0.0, np.inf, 1e-9]
+    assert not np.signbit(shown).any()
+    words = "trajectory planar:2 --from 0,1e-17 --to 1,0 -o"
+    text = run_wide(*words.split(), str(tmp_path / "move.csv"))
+    assert re.search(r"joint2 +0 +0 +0 +rad/s", text)
 
 
 def test_info_of_a_mechanism() -> None:
@@ -406,7 +434,7 @@ def test_bench_shows_times_and_writes_a_plot(tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert "planar (nv 2): " in text
     assert "batch of 3:" in text
-    assert "Percentage of the limit set by arithmetic or memory:" in text
+    assert "Percentage of the limit set by arithmetic (a) or memory (m):" in text
     assert text.count("derivatives") == 4
     assert "Pinocchio reads only .urdf files" in " ".join(text.split())
 
@@ -497,7 +525,7 @@ def test_bench_says_how_far_from_the_limits_functions_are(tmp_path: Path) -> Non
     console = Console(file=io.StringIO(), width=80)
     measured.roofline.show(console)
     text = console.file.getvalue()
-    assert "Percentage of the limit set by arithmetic or memory:" in text
+    assert "Percentage of the limit set by arithmetic (a) or memory (m):" in text
     assert text.count("derivatives") == 2
     assert all(len(line) <= 80 for line in text.splitlines())
 

@@ -56,15 +56,29 @@ def stepped(robot, q, pairs, duration, qd=None, dt=DT, **more):
     )
 
 
-@pytest.mark.parametrize("interactive", [True, False])
-def test_slow_compilation_is_announced_in_interactive_sessions(interactive, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("interactive", "terminal", "command", "announced"),
+    [
+        (True, True, False, True),
+        (True, False, False, True),  # a notebook
+        (False, True, False, True),  # a script in a terminal
+        (False, False, False, False),
+        (False, True, True, False),  # commands show a progress bar
+    ],
+)
+def test_slow_compilation_is_announced(
+    interactive, terminal, command, announced, monkeypatch, capsys
+):
     monkeypatch.setattr(stepping, "SLOW", 0.0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    monkeypatch.delitem(sys.modules, "chasles.cli", raising=False)
+    if command:
+        monkeypatch.setitem(sys.modules, "chasles.cli", sys)
     if interactive:
         monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     with stepping.announced("compiling ..."):
         time.sleep(0.05)
-    assert capsys.readouterr().err == ("compiling ...\n" if interactive else "")
+    assert capsys.readouterr().err == ("compiling ...\n" if announced else "")
 
 
 def slid(robot, mu, angle):

@@ -205,7 +205,7 @@ def test_the_file_says_what_python_says(file: Write) -> None:
 def test_right_angles_are_meant(file: Write) -> None:
     text = PRESS.replace('angle = "deg"\n', "").replace("[0, 0, 90]", "[0, 0, 1.5708]")
     robot = chasles.load(file(text))
-    assert any(note.endswith(":28: joint 1: rpy 1.5708 taken as pi/2") for note in robot.notes)
+    assert any(note.endswith(":28: joint 'turn': rpy 1.5708 taken as pi/2") for note in robot.notes)
     assert robot.joint("turn").pose.R[0, 0] == 0.0
     exact = chasles.load(file(text), snap=False)
     assert exact.joint("turn").pose.R[0, 0] != 0.0

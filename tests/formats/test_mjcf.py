@@ -217,7 +217,9 @@ def test_massless_links_between_joints_are_no_surprise(saved: Saved) -> None:
     file = saved(document(TREES["several joints on a body"]))
     robot = chasles.load(file, strict=True)
     assert "torso.x" in robot.bodies
-    assert robot.notes == (f"{file}: not used: shapes with contacts (3)",)
+    assert robot.notes == (
+        f"{file}: contacts of the shapes (3) act only in simulations with contacts='file'",
+    )
 
 
 def test_floating(saved: Saved) -> None:
@@ -452,7 +454,7 @@ def test_what_is_not_used_is_noted(saved: Saved) -> None:
     line = text[: text.index('name="off"')].count("\n") + 1
     assert robot.notes == (
         f"{file}:{line}: equality 'off' is inactive and is ignored",
-        f"{file}: not used: shapes with contacts (3)",
+        f"{file}: contacts of the shapes (3) act only in simulations with contacts='file'",
     )
     stopped = text.replace("<tendon>", '<option><flag equality="disable"/></option><tendon>')
     assert chasles.load(saved(stopped.replace('active="false"', ""))).loops == ()

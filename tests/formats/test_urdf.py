@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import close, direct, raises
 
+import chasles
 from chasles import formats
 from chasles.formats import files, urdf
 from chasles.mathematics.linear import Vector
@@ -174,6 +175,24 @@ def test_limits_that_are_absent(write: Write) -> None:
     )
     continuous = ARM.replace('"revolute"', '"continuous"')
     assert urdf.read(write(continuous)).joints[1].limits == Limits(velocity=2.0, effort=3.0)
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf"])
+def test_limits_in_degrees_are_noted(tmp_path: Path, suffix: str) -> None:
+    """Lengths, and the large limits of a joint that turns freely, are not angles in degrees."""
+    bounds = {"wrong": ("revolute", 90), "long": ("prismatic", 90), "free": ("revolute", 10000)}
+    limit = '<limit lower="-{0}" upper="{0}" effort="1" velocity="1"/>'
+    names, text = list(bounds), '<robot name="arm"><link name="base"/>'
+    for parent, name in zip(["base", *names], names, strict=False):
+        kind, most = bounds[name]
+        text += f'<link name="{name}"/><joint name="{name}_joint" type="{kind}">'
+        text += f'<parent link="{parent}"/><child link="{name}"/>{limit.format(most)}</joint>'
+    path = tmp_path / "arm.urdf"
+    path.write_text(f"{text}</robot>")
+    if suffix == ".sdf":
+        chasles.save(chasles.load(path), path := path.with_suffix(suffix))
+    (note,) = (note for note in chasles.load(path).notes if "like degrees" in note)
+    assert "'wrong_joint': limits -90 to 90 rad look like degrees; give radians" in note
 
 
 def test_every_joint_type_can_be_read(write: Write) -> None:

@@ -39,6 +39,20 @@ def test_macros_conditions_and_arguments(saved: Saved) -> None:
     assert three.joints == ("joint1", "joint2", "joint3")
     pose = three.forward_kinematics(np.zeros(3), frame="link3")
     np.testing.assert_allclose(pose[:3, 3], [0.0, 0.0, 0.6], atol=1e-12)
+    assert three.notes == robot.notes
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_unused_arguments_are_noted(saved: Saved, trust: bool) -> None:
+    """Including a misspelled one, which would otherwise have no effect without a message."""
+    (note,) = (
+        note
+        for note in chasles.load(saved(), arguments={"cuont": "3"}, trust=trust).notes
+        if "argument" in note
+    )
+    assert note == (
+        "arm.urdf.xacro: the file does not use the argument 'cuont'; did you mean 'count'?"
+    )
 
 
 def test_messages_say_where_an_element_was_written(saved: Saved) -> None:

@@ -206,3 +206,15 @@ def test_fourier_series() -> None:
         robot = chasles.robots.four_bar()
         zero = np.zeros((1, robot.nq))
         chasles.trajectory.fourier(robot.neutral(), zero, zero, duration=1.0, robot=robot)
+
+
+def test_progress_and_margins_of_existing_limits_only() -> None:
+    """Each gradient step is reported, and a limit that no joint has shows no margin."""
+    told: list[int] = []
+    robot = chasles.robots.planar(2)
+    limits = {"velocity": 2.0, "include": ["inertia"], "steps": 3}
+    found = chasles.excite(robot, **limits, progress=told.append)
+    assert told == [1, 1, 1]
+    assert {"acceleration", "torque"}.isdisjoint(found.margins)
+    effort = [np.inf, 80.0]
+    assert "torque" in chasles.excite(robot, **limits, effort=effort).margins

@@ -1,5 +1,6 @@
 """Identification finds the true parameters from simulated measurements."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -216,6 +217,18 @@ def test_parameters_are_always_consistent(case: str, prior: Any) -> None:
     if case in ("ten samples", "still", "millinewtons"):
         assert found.notes
     assert found.report().startswith("puma560: ")
+
+
+def test_initial_values_have_no_rounding_errors() -> None:
+    """Ixx - Iyy of the last link of a PUMA 560 is exactly zero in the report."""
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(11)
+    q, qd, qdd = states(robot, rng, 200)
+    tau, _ = measured(robot, [q, qd, qdd], rng)
+    found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+    exact = found.combination @ found.model.nominal
+    assert np.any(exact[found.before == 0.0] != 0.0)
+    np.testing.assert_allclose(found.before, exact, atol=1e-15)
+    assert not re.search(r"e-(1[6-9]|[2-9]\d)$", found.report(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("spread", [0.0, 3.0, 6.0])

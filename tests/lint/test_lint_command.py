@@ -54,6 +54,17 @@ def test_what_is_printed(file: Path) -> None:
     assert len(lines) == 3
 
 
+def test_findings_of_one_check_show_their_own_remedies(tmp_path: Path) -> None:
+    mesh = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+    names = ("package://claw/tip.stl", "tip.stl")
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(inertial(1, 0.01, 0.02, 0.02) + "".join(map(mesh.format, names))))
+    head, first, second = run(path).output.splitlines()[1:]
+    assert head.endswith("the shape is neither drawn nor used for contacts and distances")
+    assert first.endswith("was not found; add the folder that contains claw to ROS_PACKAGE_PATH")
+    assert second.endswith("'tip.stl' was not found; correct the path of the mesh file")
+
+
 def test_json(file: Path, tmp_path: Path) -> None:
     result = run(file, tmp_path / "none.urdf", "--json")
     first, second = json.loads(result.output)["reports"]

@@ -4,6 +4,7 @@ import math
 import tomllib
 from collections.abc import Callable
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,20 @@ def test_bad_rows(change: dict[str, Any], message: str) -> None:
 def test_bad_tables(rows: Any, options: dict[str, Any], message: str) -> None:
     with raises(message):
         chasles.from_dh(rows, **options)
+
+
+def test_angles_in_degrees_are_reported(tmp_path: Path) -> None:
+    """A warning, a note and a finding name the row; angles of up to a turn are not suspicious."""
+    rows = [[0.0, 0.1, 0.2, 2.0 * math.pi], [90.0, 0.0, 0.3, -90.0]]
+    with pytest.warns(UserWarning, match="row 2: theta = 90 and alpha = -90 look like") as told:
+        robot = chasles.from_dh(rows, convention="modified")
+    assert [warning.filename for warning in told] == [__file__]
+    assert [note.partition(": ")[0] for note in robot.notes if "degrees" in note] == ["row 2"]
+    path = tmp_path / "arm.toml"
+    text = "\n[[joint]]\ntheta = 0\nd = 0\na = 0.3\nalpha = -90\n"
+    path.write_text(f'format = "dh"\nconvention = "modified"{text}')
+    notes = [note for note in chasles.load(path).notes if "degrees" in note]
+    assert notes == [f"{path}:3: alpha = -90 looks like degrees; give radians"]
 
 
 def test_a_table_has_its_own_convention() -> None:

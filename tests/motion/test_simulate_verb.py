@@ -38,6 +38,16 @@ def same(a: chasles.Trajectory, b: chasles.Trajectory) -> None:
 # Compiled or not -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("simulate", [chasles.simulate, chasles.Robot.simulate])
+def test_torques_may_be_the_third_argument(simulate: Callable[..., chasles.Trajectory]) -> None:
+    """As in `rollout`, torques may be positional: constant torques, or a controller."""
+    for tau in (0.2 * QD[0], spring):
+        given = simulate(ARM, Q, QD, tau, duration=0.01)
+        same(given, simulate(ARM, Q, QD, tau=tau, duration=0.01))
+    with raises("E-MOTION-089"):
+        simulate(ARM, Q, QD, spring, control=spring, duration=0.01)
+
+
 @pytest.mark.parametrize("integrator", ["semi-implicit", "euler", "heun2", "heun3", "rk4"])
 @pytest.mark.parametrize("control", [None, HOLD, GravityCompensation(1.0), spring])
 def test_compiled_is_the_rollout(integrator: str, control: Any) -> None:
@@ -496,3 +506,12 @@ def test_subclasses_are_changed_and_pickled() -> None:
     close(copy.deepcopy(mine).gravity_forces(q), mine.gravity_forces(q), 1e-15)
     with raises("E-MOTION-103"):
         mine.rollout(q, q, q, control=lambda t, q, qd: q, dt=1e-3, steps=2)
+
+
+def test_contacts_are_displayed_in_one_line() -> None:
+    body = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), contact.Rigid(friction=0.5))
+    options = {"contacts": [body], "integrator": "time-stepping", "duration": 0.01, "dt": 0.005}
+    run = planar(2).simulate([0.1, 0.2], [0.0, 0.0], **options)
+    assert repr(run.touching) == (
+        "<Touching: contact forces and gaps; forces (3, 1, 3), gaps (3, 1), states (3, 0)>"
+    )

@@ -488,6 +488,15 @@ def test_batches_broadcast() -> None:
     assert CRANK.complete(np.empty((0, 4)), np.empty((0, 1))).shape == (0, 4)
 
 
+def test_coordinates_by_name() -> None:
+    """Values by name, in any order and with broadcasting, are those of the array."""
+    robot, turns = chasles.robots.five_bar(), np.linspace(0.1, 0.4, 4)
+    first, second = robot.independent_positions
+    y = np.stack([np.full(4, 0.2), turns], axis=-1) + robot.neutral()[:2]
+    q = robot.assemble({second: y[:, 1], first: y[0, 0]})
+    np.testing.assert_array_equal(q, robot.assemble(y))
+
+
 def test_impossible_positions_are_named() -> None:
     short = chasles.robots.slider_crank(3.0, 1.0)
     text = "E-LOOP-001 impossible position"
@@ -528,6 +537,9 @@ def test_open_positions_are_named() -> None:
         (lambda: FOUR.assemble(0.3), ValueError, "E-LOOP-007"),
         (lambda: FOUR.assemble([math.nan]), ValueError, "E-LOOP-008"),
         (lambda: FOUR.assemble(["a"]), TypeError, "E-LOOP-006"),
+        (lambda: FOUR.assemble({"crnk": 0.1}), ValueError, "E-LOOP-042 'crank'"),
+        (lambda: FOUR.assemble({}), ValueError, "E-LOOP-043 'crank'"),
+        (lambda: FOUR.assemble({"crank": "a"}), TypeError, "E-CALL-113"),
         (lambda: FOUR.assemble([0.1], [0.1]), ValueError, "E-LOOP-007 (..., 3)"),
         (lambda: FOUR.complete(np.zeros(2), [1.0]), ValueError, "E-LOOP-007 (..., 3)"),
         (lambda: FOUR.mobility(np.zeros((2, 3))), ValueError, "E-LOOP-018 (3,)"),

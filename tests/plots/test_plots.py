@@ -223,3 +223,9 @@ def test_matplotlib_loads_on_use() -> None:
     code = "import chasles, sys; chasles.robots.planar(1).plot; print('matplotlib' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout == "False\n"
+
+
+def test_plot_is_not_a_function() -> None:
+    """In the Robotics Toolbox, `robot.plot(q)` shows the robot."""
+    with raises("E-PLOT-023", "robot.show(q)"):
+        chasles.robots.planar(2).plot([0.0, 0.0])

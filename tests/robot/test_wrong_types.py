@@ -11,7 +11,7 @@ import pytest
 from support import raises
 
 import chasles
-from chasles import contact, control, rollouts
+from chasles import contact, control, names, rollouts
 from chasles.names import with_suggestions
 from chasles.robots import four_bar, planar
 
@@ -210,6 +210,19 @@ def test_every_public_function_suggests_keywords() -> None:
                 ), (place, name)
     for name in chasles.FAST:
         assert not hasattr(getattr(control, name), "__wrapped__")
+
+
+def test_functions_of_the_package_are_suggested_to_robots() -> None:
+    """Each public function that takes a robot first is a method, or is suggested."""
+    public = {name: getattr(chasles, name) for name in chasles.__all__}
+    taking = {
+        name
+        for name, value in public.items()
+        if inspect.isfunction(value) and next(iter(inspect.signature(value).parameters)) == "robot"
+    }
+    assert {name for name in taking if not hasattr(chasles.Robot, name)} == set(names.FUNCTIONS)
+    with pytest.raises(AttributeError, match=r"'save'; use chasles\.save\(robot, \.\.\.\)"):
+        ROBOT.save("arm.urdf")
 
 
 def test_functions_with_suggestions_can_be_pickled() -> None:

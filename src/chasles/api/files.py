@@ -14,7 +14,7 @@ from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, LeftOutWarning, ModelError, shown, warn
 from chasles.formats import a_path, is_name, registry
 from chasles.functions.doors import check_robot
-from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable
+from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable, in_degrees
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
 from chasles.model.edit import opened, unsprung
@@ -242,8 +242,12 @@ def from_dh(
         return Robot(replace(rows, **given).description())
     if convention is None:
         problem = "`convention` must be 'modified' or 'standard'"
-        raise ModelError("E-ROBOT-002", problem)
-    return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
+        remedy = "use 'modified' for Craig or Khalil, 'standard' for Denavit, Paul or Corke"
+        raise ModelError("E-ROBOT-002", problem, remedy)
+    table = DHTable(rows, convention, **given)  # type: ignore[arg-type]
+    for note in in_degrees(table.rows):
+        warnings.warn(f"from_dh: {note}", stacklevel=3)
+    return Robot(table.description())
 
 
 def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None = None) -> DHTable:

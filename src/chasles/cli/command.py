@@ -271,6 +271,9 @@ def hang_up() -> None:
 
 # Tables and progress bars ---------------------------------------------------------------------
 
+NOISE = 1e-15
+"""Values below this fraction of the largest value of a quantity are displayed as zero."""
+
 
 def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
     """Return an empty table with text columns followed by right-aligned number columns."""
@@ -280,6 +283,13 @@ def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
     for column in numbers:
         made.add_column(column, justify="right", no_wrap=True)
     return made
+
+
+def without_noise(values: Any) -> np.ndarray:
+    """Return an array in which entries below the rounding error of the largest entry are zero."""
+    array = np.asarray(values, dtype=float)
+    least = NOISE * np.max(np.abs(array), initial=0.0, where=np.isfinite(array))
+    return np.where(np.abs(array) <= least, 0.0, array)
 
 
 def vector(entries: Iterable[float]) -> str:

@@ -152,7 +152,7 @@ class Roofline:
                     f"{memory[1]:,.0f} GB/s",
                     markup=False,
                 )
-        console.print("Percentage of the limit set by [bold]a[/]rithmetic or [bold]m[/]emory:")
+        console.print("Percentage of the limit set by arithmetic (a) or memory (m):")
         kinds = list(dict.fromkeys((row.device, row.dtype) for row in self.rows))
         heads = [device if dtype == "float64" else f"{device} f32" for device, dtype in kinds]
         shown = table(["function", "states"], heads)

@@ -297,9 +297,12 @@ def _frames(source: Source) -> Iterator[FrameData]:
 
 
 def _note_unused(source: Source, joints: list[JointData]) -> None:
-    counts = [f"{what} ({count})" for what, count in source["unused"].items() if count]
-    if counts:
-        source.notes.append(f"{source.file}: not used: {', '.join(counts)}")
+    if count := source["mocap"]:
+        what = f"bodies moved by the user (mocap) are fixed at their initial pose ({count})"
+        source.notes.append(f"{source.file}: {what}")
+    if count := source["touching"]:
+        what = f"contacts of the shapes ({count}) act only in simulations with contacts='file'"
+        source.notes.append(f"{source.file}: {what}")
     if absent := source["absent"]:
         names = ", ".join(absent[:4]) + (", ..." if len(absent) > 4 else "")
         what = f"{len(absent)} missing files, not needed to load the robot: {names}"

@@ -144,7 +144,8 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "key": names(model, mujoco.mjtObj.mjOBJ_KEY, model.nkey),
         "actuators": [actuator(model, k) for k in range(len(model.actuator_trntype))],
         "fluid": fluid(model),
-        "unused": unused(model),
+        "mocap": int(model.nmocap),
+        "touching": touching(model),
         "unsupported": unsupported(model),
     }
 
@@ -232,13 +233,9 @@ def word(member: Any) -> str:
     return str(member.name).partition("_")[2].lower()
 
 
-def unused(model: Any) -> dict[str, int]:
-    """Count features that are ignored by default: mocap bodies, and shapes with contacts."""
-    touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
-    return {
-        "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),
-        "shapes with contacts": int(touching.sum()),
-    }
+def touching(model: Any) -> int:
+    """Count the shapes that can touch other shapes."""
+    return int(((model.geom_contype != 0) | (model.geom_conaffinity != 0)).sum())
 
 
 def unsupported(model: Any) -> dict[str, int]:

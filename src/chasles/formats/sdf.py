@@ -16,7 +16,7 @@ from chasles.formats.gazebo_sensors import with_sensors
 from chasles.formats.sdf_document import GEARBOX, Document, gears, opened
 from chasles.formats.sdf_frames import WORLD, Node, direction, end, is_set, relative, truth
 from chasles.formats.sdf_shapes import inertial_of, shapes, uniform
-from chasles.formats.xml_file import Part, reflected
+from chasles.formats.xml_file import Part, note_degrees, reflected
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import (
@@ -178,11 +178,13 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
     axis = node.part.find(tag)
     if axis is None:
         raise node.part.error("E-SDF-005", f"there is no <{tag}>", "add one")
-    mimic = axis.find("mimic")
+    mimic, limits = axis.find("mimic"), _limits(axis, joint.traits.bounds)
+    if joint.traits.hinge:
+        note_degrees(axis, limits)
     return replace(
         joint,
         axis=direction(node, axis),
-        limits=_limits(axis, joint.traits.bounds),
+        limits=limits,
         mimic=None if mimic is None else _mimic(node, mimic),
         **_resistance(axis),
     )

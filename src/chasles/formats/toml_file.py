@@ -143,7 +143,7 @@ class TomlFile:
 
     def placed(self, error: ModelError, *path: str | int) -> ModelError:
         """Return a copy of an error, with the line and table of a key added."""
-        return error.at(part=_part(*path), file=self.where(*path))
+        return error.at(part=self._part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
         """Read the units, and return all other top-level values except tables and `format`."""
@@ -205,23 +205,27 @@ class TomlFile:
             return tuple(mass(length(length(x))) for x in value)
         return value
 
+    def _part(self, *path: str | int) -> str:
+        """Return the name of a key's table for messages: "joint 'elbow'", or "joint 3"."""
+        if len(path) == 1:
+            return ""
+        kind, place = path[:2]
+        if not isinstance(place, int):
+            return f"{kind}"
+        row = self.data[str(kind)][place]
+        name = row.get("name") if isinstance(row, dict) else None
+        return f"{kind} {name!r:.60}" if name and isinstance(name, str) else f"{kind} {place + 1}"
+
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
         """Convert an angle to rad; replace a rounded multiple of pi/2 by the exact multiple."""
 
         def note(what: str) -> None:
-            self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
+            self.notes.append(": ".join(filter(None, (self.where(*path), self._part(*path), what))))
 
         printed = isinstance(raw, _Printed) and math.isfinite(value)
         snaps = self._units["angle"] is float and self.snap and printed
         k = snapped(raw.text, str(path[-1]), note) if snaps else 0
         return radians(k) if k else self._units["angle"](value)
-
-
-def _part(*path: str | int) -> str:
-    """Return the name of a key's table for error messages, such as "joint 3"."""
-    if len(path) == 1:
-        return ""
-    return f"{path[0]} {path[1] + 1}" if isinstance(path[1], int) else f"{path[0]}"
 
 
 def _check_size(file: str, data: bytes) -> None:

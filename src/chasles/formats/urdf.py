@@ -30,7 +30,15 @@ from chasles.formats.urdf_machine import (
     with_springs,
 )
 from chasles.formats.writable import check_writable, lacking, refusal
-from chasles.formats.xml_file import MOMENTS, Inertial, Part, Source, note_misspelled, reflected
+from chasles.formats.xml_file import (
+    MOMENTS,
+    Inertial,
+    Part,
+    Source,
+    note_degrees,
+    note_misspelled,
+    reflected,
+)
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import SHAPE_TRAITS, Description, JointData, Limits, LinkData, Mimic, ShapeData
@@ -185,13 +193,16 @@ def _moving(joint: Part, data: JointData) -> JointData:
     second = joint.find("axis2") if len(kind.along) == 2 else None
     dynamics, mimic = joint.find("dynamics"), joint.find("mimic")
     numbers: dict[str, Any] = {name: joint.number(name) for name in kind.data}
+    limits = _limits(joint, kind.bounds)
+    if kind.hinge:
+        note_degrees(joint, limits)
     if dynamics is not None:
         numbers |= {key: dynamics.number(key, 0.0) for key in ("damping", "friction")}
     return replace(
         data,
         axis=Vector.of(1.0, 0.0, 0.0) if axis is None else axis.axis(),
         second_axis=None if second is None else second.axis(),
-        limits=_limits(joint, kind.bounds),
+        limits=limits,
         mimic=None if mimic is None else follows(mimic),
         **numbers,
     )

@@ -18,6 +18,7 @@ from chasles.formats.urdf import described
 from chasles.formats.walled import Tool
 from chasles.formats.xml_file import MAX_BYTES, parse
 from chasles.model import Description
+from chasles.names import suggest
 
 XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
 """The xacro reader, with limits on time and memory.
@@ -53,19 +54,27 @@ def read(
     package.xml with this name. Errors and notes refer to the original file and line of an element.
     """
     file = os.fsdecode(path)
-    return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)
+    root, notes = expanded(file, arguments, trust)
+    return described(file, root, notes, snap=snap, floating=floating)
 
 
 def expanded(
     file: str, arguments: Mapping[str, str] | None = None, trust: bool = False
-) -> etree._Element:
-    """Expand a xacro file to a URDF document; elements keep their original file and line."""
+) -> tuple[etree._Element, list[str]]:
+    """Expand a xacro file to a URDF document; elements keep their original file and line.
+
+    Also return a note for each argument that the file does not use.
+    """
     parse(file, load(file))  # check sizes, because the xacro package does not
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES), "yes" if trust is True else "no")
     if "error" in answer:
         raise _complaint(file, answer["error"])
-    return parse(file, answer["urdf"].encode())
+    known = answer["arguments"]
+    unused = [name for name in given if name not in known]
+    what = "the file does not use the argument"
+    notes = [f"{file}: {what} {name!r}; {suggest(name, known)}" for name in unused]
+    return parse(file, answer["urdf"].encode()), notes
 
 
 def _complaint(file: str, told: str) -> ModelError:

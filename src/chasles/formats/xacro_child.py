@@ -29,11 +29,29 @@ ORIGIN = "chasles-origin"
 _clone = xml.dom.minidom.Element.cloneNode
 
 
-def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
+class Asked(dict[str, str]):
+    """Arguments of a file, which also records the names that the file asks for."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        super().__init__(given)
+        self.names: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.names.add(str(name))
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        return super().__getitem__(name)
+
+
+def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, Any]:
     """Expand a file to URDF; raise an error if the URDF has more than `most` bytes.
 
-    `arguments` is {name: value} as JSON. `trust` is "yes" if the file may run Python.
+    `arguments` is {name: value} as JSON. `trust` is "yes" if the file may run Python. The answer
+    contains the URDF, and the names of the arguments that the file asks for.
     """
+    given = Asked(json.loads(arguments))
     packages = types.ModuleType("ament_index_python.packages")
     packages.get_package_share_directory = lambda name: found(name, file)  # type: ignore[attr-defined]
     sys.modules |= {"ament_index_python": packages, "ament_index_python.packages": packages}
@@ -42,7 +60,7 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
     if trust != "yes":
         distrust(file)
     try:
-        document = xacro.process_file(file, mappings=json.loads(arguments), verbosity=0)
+        document = xacro.process_file(file, mappings=given, verbosity=0)
         text = document.documentElement.toxml()
     except Exception as error:  # xacro propagates all exceptions from expressions
         said = (str(error) or repr(error)).removeprefix(f"{type(error)}: ")
@@ -55,7 +73,7 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
     count = len(text.encode())
     if count > int(most):
         raise complaint(file, f"the resulting URDF would have {count} bytes")
-    return {"urdf": text}
+    return {"urdf": text, "arguments": sorted(given.names)}
 
 
 def parsed(given: Any, filename: str | None = None) -> Any:

@@ -16,7 +16,8 @@ from chasles.formats.xml_recovery import recovered
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation, rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
+from chasles.model import ROLES, SHAPE_TRAITS, JointData, Limits, ShapeData
+from chasles.model.ranges import like_degrees
 from chasles.names import similar
 
 MAX_BYTES = 8 * 2**20
@@ -410,3 +411,10 @@ def note_misspelled(
     """Add a note to the file for each misspelled name in an element."""
     for slip in misspelled(part, elements, attributes):
         slip.part.note(f"{slip.what}, which is ignored; {slip.remedy}")
+
+
+def note_degrees(part: Part, limits: Limits) -> None:
+    """Add a note to the file if the limits of a hinge look like degrees."""
+    lower, upper = limits.lower, limits.upper
+    if like_degrees(lower, upper):
+        part.note(f"limits {lower:g} to {upper:g} rad look like degrees; give radians")

@@ -144,6 +144,7 @@ class Bounds:
     def margins(self, at: States) -> dict[str, float]:
         """Return the smallest margin to each limit over N states, negative for a violated limit.
 
+        Joints without a limit have no margin; a limit that no joint has is omitted.
         Margins are relative to the limit or, for positions, to half the range. Clearance and
         workspace margins are in m. If the enclosing shapes are closer than the clearance, the
         distances between the collision shapes in the model file are used instead.
@@ -151,9 +152,9 @@ class Bounds:
         q, qd, qdd = at
         shares = (
             np.minimum(q - self.lower, self.upper - q) / self.half,
-            1.0 - np.abs(qd) / self.velocity,
-            1.0 - np.abs(qdd) / self.acceleration,
-            1.0 - np.abs(self.robot.inverse_dynamics(q, qd, qdd)) / self.effort,
+            _left(qd, self.velocity),
+            _left(qdd, self.acceleration),
+            _left(self.robot.inverse_dynamics(q, qd, qdd), self.effort),
         )
         found = {name: float(np.min(s)) for name, s in zip(SHARES, shares, strict=True)}
         found = {name: least for name, least in found.items() if least < np.inf}
@@ -179,6 +180,11 @@ class Bounds:
             return far
         exact = self.robot.distance(q[near], obstacles=self.obstacles)
         return min(far, float(np.min(exact.least)))
+
+
+def _left(value: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Return the margins of |value| to the limit, relative to the limit; inf without a limit."""
+    return np.where(np.isfinite(limit), 1.0 - np.abs(value) / limit, np.inf)
 
 
 def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:

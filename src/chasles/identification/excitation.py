@@ -6,7 +6,7 @@ compiled regressor. The result is the best motion that satisfies all limits on a
 et al. 1997).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -110,6 +110,7 @@ def excite(
     improved: int = 16,
     steps: int = 400,
     seed: int = 0,
+    progress: Callable[[int], None] | None = None,
 ) -> Excitation:
     """Find a motion from which the robot's parameters can be identified accurately.
 
@@ -150,6 +151,8 @@ def excite(
         Numbers of random motions, motions to improve, and gradient steps, respectively.
     seed : int
         Seed of the random motions.
+    progress : callable, optional
+        Function that is called after each gradient step, with the number 1.
 
     Returns
     -------
@@ -197,7 +200,8 @@ def excite(
     random = search.random(rng, starts)
     conditions, values = search.conditions(random)
     start = random[np.argsort(values)[:improved]]
-    return search.best(search.improve(start, steps), float(np.min(conditions)))
+    found = search.improve(start, steps, progress)
+    return search.best(found, float(np.min(conditions)))
 
 
 def _none(robot: Robot) -> States:
@@ -372,8 +376,13 @@ class Search:
         q, qd, qdd = (bar.reshape(S, N, n) for bar in bars)
         return q, qd, qdd
 
-    def improve(self, theta: np.ndarray, steps: int) -> np.ndarray:
-        """Return the motions after gradient steps (Adam) with increasing penalty weights."""
+    def improve(
+        self, theta: np.ndarray, steps: int, told: Callable[[int], None] | None = None
+    ) -> np.ndarray:
+        """Return the motions after gradient steps (Adam) with increasing penalty weights.
+
+        `told` is called with 1 after each step.
+        """
         theta, mean, square = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
         scale = np.maximum(np.abs(theta).max(axis=1, keepdims=True), 1e-3)
         for k in range(steps):
@@ -388,6 +397,8 @@ class Search:
             spread = np.sqrt(square / (1.0 - SECOND ** (k + 1))) + 1e-12
             rate = RATE * (RATE_END / RATE) ** part
             theta = theta - rate * scale * ahead / spread
+            if told is not None:
+                told(1)
         return theta
 
     def within(self, theta: np.ndarray, fine: Sequence[np.ndarray]) -> np.ndarray:

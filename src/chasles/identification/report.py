@@ -99,11 +99,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _parameters(found: Identified) -> str:
     """Return a table of prior and identified base parameters, with three-sigma intervals."""
-    before = found.combination @ found.model.nominal
     rows = [
         (name, f"{old:.4g}", f"{value:.4g}", f"{value - 3 * d:.4g} to {value + 3 * d:.4g}")
         for name, old, value, d in zip(
-            found.names, before, found.base, found.deviations, strict=True
+            found.names, found.before, found.base, found.deviations, strict=True
         )
     ]
     return _table(("parameter", "before", "after", "99.7 % interval"), rows)

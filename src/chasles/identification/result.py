@@ -15,6 +15,9 @@ SURE = 0.1
 SIGNIFICANT = 3.0
 """Threshold for essential base parameters: ratio of value to standard deviation."""
 
+ROUNDING = 1e-9
+"""Fraction of the standard deviation below which an initial value is displayed as zero."""
+
 MOST_SHOWN = 60
 """Maximum number of base parameters in a report."""
 
@@ -101,6 +104,12 @@ class Identified:
             x, C = (x - gain * x[k])[rest], (C - np.outer(gain, C[k]))[np.ix_(rest, rest)]
             kept = kept[rest]
         return {self.names[k]: float(value) for k, value in zip(kept, x, strict=True)}
+
+    @property
+    def before(self) -> np.ndarray:
+        """Base parameters (b,) of the given robot, with zeros in place of rounding errors."""
+        before: np.ndarray = self.combination @ self.model.nominal
+        return np.where(np.abs(before) < ROUNDING * self.deviations, 0.0, before)
 
     def predict(
         self, q: Any, qd: Any, qdd: Any, *, consistent: bool = True, f_ext: Any = None
@@ -225,8 +234,7 @@ class Identified:
             "",
             f"{'parameter':32}{'value':>12}{'deviation':>12}{'before':>12}",
         ]
-        before = self.combination @ self.model.nominal
-        rows = zip(self.names, self.base, self.deviations, before, strict=True)
+        rows = zip(self.names, self.base, self.deviations, self.before, strict=True)
         for name, value, deviation, old in list(rows)[:MOST_SHOWN]:
             lines.append(f"{name:32}{value:12.4g}{deviation:12.2g}{old:12.4g}")
         if len(self.names) > MOST_SHOWN:

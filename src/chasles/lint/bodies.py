@@ -202,8 +202,8 @@ def size(sheet: Sheet) -> Iterator[Found]:
 def mesh_missing(sheet: Sheet) -> Iterator[Found]:
     """Find links whose mesh files do not exist."""
     for where, link, name in sheet.missing:
-        what, remedy = f"the mesh file {name!r} was not found", package_remedy(package_of(name))
-        yield Found(f"link {link!r}", where, what, remedy)
+        what, plain = f"the mesh file {name!r} was not found", "correct the path of the mesh file"
+        yield Found(f"link {link!r}", where, what, package_remedy(package_of(name)) or plain)
 
 
 def outside(sheet: Sheet) -> Iterator[Found]:

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from chasles.errors import ConvergenceError, InputError
 from chasles.lint.sheet import Found, Joint, Sheet
 from chasles.model.description import part_of, traits
+from chasles.model.ranges import like_degrees
 
 _SLACK = 1e-6
 """Rounding tolerance for the limits of mimic joints (rad or m)."""
 
 _TURN = 2.0 * math.pi
-
-_FEW_TURNS = 720.0
-"""Largest limit that may be an angle in degrees. A joint with larger limits counts as unlimited."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
@@ -185,7 +183,7 @@ def degrees(sheet: Sheet) -> Iterator[Found]:
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
         hinge = joint.bounded and traits(joint.kind).hinge
-        if hinge and any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in angles):
+        if hinge and like_degrees(*angles):
             yield joint.found(f"limits {angles[0]:g} to {angles[1]:g} rad look like degrees")
         if any(abs(x) > 1.01 * _TURN for x in joint.angles):
             what = f"the origin is rotated by ({', '.join(f'{x:g}' for x in joint.angles)}) rad"

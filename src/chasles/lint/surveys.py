@@ -116,7 +116,7 @@ def xacro(
     file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> Sheet:
     """Expand a xacro file and read the URDF for lint; line numbers refer to the xacro file."""
-    sheet = _urdf(file, xacro_file.expanded(file, arguments, trust), meshes, [])
+    sheet = _urdf(file, xacro_file.expanded(file, arguments, trust)[0], meshes, [])
     document = _document(file, [])
     lines: dict[str, list[etree._Element]] = {}
     for element in document.root.iter():

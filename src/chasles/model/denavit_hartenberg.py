@@ -31,6 +31,9 @@ from chasles.names import suggest
 
 Convention = Literal["standard", "modified"]
 
+TURN = 1.01 * 2.0 * math.pi
+"""Largest angle (rad) of a table that is not suspected to be in degrees."""
+
 
 @dataclass(frozen=True)
 class DHRow:
@@ -209,8 +212,22 @@ class DHTable:
         """
         base, tips = transform(self.base), {"tool": transform(self.tool)}
         arm = dh_chain(self.name, self.rows, self.convention, base=base, tips=tips)
-        arm = replace(arm, notes=self.notes, where=self.where, massless=self.massless)
+        notes = (*self.notes, *in_degrees(self.rows))
+        arm = replace(arm, notes=notes, where=self.where, massless=self.massless)
         return replace(arm, gravity=Vector(tuple(self.gravity)))
+
+
+def in_degrees(rows: Iterable[DHRow]) -> tuple[str, ...]:
+    """Return notes about angles of more than a turn, which are probably in degrees."""
+    found = []
+    for i, row in enumerate(rows, start=1):
+        angles = {"theta": row.theta, "alpha": row.alpha}
+        large = [f"{name} = {x:g}" for name, x in angles.items() if abs(x) > TURN]
+        if large:
+            looks = "looks" if len(large) == 1 else "look"
+            told = f"{' and '.join(large)} {looks} like degrees; give radians"
+            found.append(f"{row.where or f'row {i}'}: {told}")
+    return tuple(found)
 
 
 def _coordinates(row: DHRow, q: str) -> dict[str, str]:

@@ -165,7 +165,7 @@ Integrators = Literal[
 
 
 class Options(TypedDict, total=False):
-    """Keyword arguments of `simulate`: the fields of `Plan` and of the option groups, and `tau`."""
+    """Keyword arguments of `simulate`: the fields of `Plan` and of the option groups."""
 
     duration: float | None
     dt: float | None
@@ -178,7 +178,6 @@ class Options(TypedDict, total=False):
     rtol: float
     atol: float
     free: Free
-    tau: Forces
     ctrl: Any
     act: Array
     parameters: Array

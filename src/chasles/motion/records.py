@@ -164,6 +164,11 @@ class Touching(NamedTuple):
     gaps: np.ndarray
     states: np.ndarray
 
+    def __repr__(self) -> str:
+        shapes = zip(self._fields, (tuple(part.shape) for part in self), strict=True)
+        parts = ", ".join(f"{name} {shape}" for name, shape in shapes)
+        return f"<Touching: contact forces and gaps; {parts}>"
+
 
 class End(NamedTuple):
     """End of a partial motion, with all data needed to continue it with `simulate(resume=end)`.

@@ -31,7 +31,7 @@ from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import check_keywords, shown
 from chasles.motion.measuring import measured
 from chasles.motion.numbers import Numbers
-from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
+from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Forces, Options, Plan
 from chasles.motion.parameters import check_names
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.bodies import along_velocities
@@ -52,6 +52,7 @@ def simulate(
     robot: Machine,
     q: Numbers,
     qd: Numbers,
+    tau: Forces = None,
     *,
     compiled: bool | None = None,
     device: str | None = None,
@@ -75,6 +76,9 @@ def simulate(
         Initial joint positions (rad or m).
     qd : array_like, shape (..., nv)
         Initial joint velocities (rad/s or m/s).
+    tau : array_like, shape (..., nv), callable or controller, optional
+        Constant joint torques (N m or N), or a function or controller as in `control`. A compiled
+        motion also accepts one row per step, (..., steps, nv).
     duration : float
         Simulated time (s).
     dt : float, optional
@@ -107,9 +111,6 @@ def simulate(
         "contacts.stiffness" with one value for each pair. All values share one compiled program,
         in which controllers keep the robot's own parameters. This option needs a compiled motion,
         without sensors.
-    tau : array_like, shape (..., nv), optional
-        Constant joint torques (N m or N) instead of `control`. A compiled motion also accepts one
-        row per step, (..., steps, nv).
     ctrl : array_like, callable or trajectory, optional
         Controls for the file's actuators (`robot.actuators`) instead of joint torques: constant
         (..., nu), one row per step (..., steps, nu), a function ctrl(t, q, qd), a function of time,
@@ -229,7 +230,7 @@ def simulate(
         a if library_of(a) else some_numbers(name, a, "simulate")
         for name, a in (("q", q), ("qd", qd))
     )
-    plan = with_file(robot, planned(options))
+    plan = with_file(robot, planned({**options, "tau": tau}))
     if plan.model_parameters is not None:
         check_names(robot.model.source, plan)
     if plan.model_parameters and plan.sensors is not False:

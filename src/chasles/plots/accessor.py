@@ -1,12 +1,12 @@
 """The accessor `robot.plot`, with one method per plot."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from chasles.algorithms import METHODS
-from chasles.errors import InputError, ModelError
+from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.programs import checked_options, program
 from chasles.plots.paper import (
     ROWS,
@@ -47,6 +47,12 @@ class Plots:
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
+
+    def __call__(self, *_arguments: Any, **_options: Any) -> NoReturn:
+        """Raise an error, because `robot.plot` is not a function in this library."""
+        problem = "`plot` contains several plots, and is not itself a function"
+        remedy = "use plot.torque(q, qd, qdd) or another of its methods, or robot.show(q)"
+        raise ArgumentError("E-PLOT-023", problem, remedy, part="plot")
 
     def torque(
         self, q: Array, qd: Array, qdd: Array, *, t: Array = None, axes: Axes | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.entry_points import entry_point
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import from_names, numbers
+from chasles.functions.doors import from_names, leading_shape, numbers
 from chasles.mechanisms import Mobility, assemble, mobility
 from chasles.mechanisms.differentiable import array_library, differentiable
 from chasles.mechanisms.grouping import solved_in_groups, varied
@@ -20,8 +20,9 @@ from chasles.mechanisms.placing import placeable, placed_weights
 from chasles.mechanisms.postures import COUNT, SEED, TRIES, Bounds
 from chasles.mechanisms.quick import Quick
 from chasles.mechanisms.resident import on_gpu, resident
-from chasles.model.given import a_generator
+from chasles.model.given import a_generator, some_numbers
 from chasles.model.spaces import rate_places
+from chasles.names import suggest
 from chasles.robot.functions import Computing
 from chasles.robot.identity import Array
 from chasles.robot.machine import start
@@ -271,14 +272,14 @@ class Configuring(Computing):
         mechanism = self.mechanism
         return mobility(mechanism.loops if q is None else mechanism.closing, q, tolerance)
 
-    def assemble(self, y: Array, guess: Array = None) -> np.ndarray:
+    def assemble(self, y: Array | Mapping[str, Array], guess: Array = None) -> np.ndarray:
         """Close the loops for given independent coordinates.
 
         Parameters
         ----------
-        y : array_like, shape (..., n)
-            Values of the `independent` coordinates (rad or m). For planar, spherical and free
-            joints, the values are displacements from the guess.
+        y : array_like, shape (..., n), or mapping from str to array_like
+            Values of the `independent_positions` (rad or m), in their order or by name. For planar,
+            spherical and free joints, the values are displacements from the guess.
         guess : array_like, shape (..., nq), optional
             Initial guess, which determines the branch of the solution. Default: any branch.
 
@@ -304,6 +305,8 @@ class Configuring(Computing):
         >>> chasles.robots.four_bar().assemble([0.3]).round(3)
         array([0.3  , 0.544, 1.813])
         """
+        if isinstance(y, Mapping):
+            y = _in_order(y, self.independent_positions)
         return assemble(self.mechanism.closing.positions, y, guess)
 
     def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
@@ -483,3 +486,19 @@ def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)
+
+
+def _in_order(values: Mapping[str, Array], names: Sequence[str]) -> np.ndarray:
+    """Return the values (..., n) of the independent coordinates, in the order of their names."""
+    for name in values:
+        if name not in names:
+            problem = f"{name!r:.60} is not an independent coordinate of this robot"
+            raise InputError("E-LOOP-042", problem, suggest(name, names), part="assemble")
+    missing = [name for name in names if name not in values]
+    if missing:
+        problem = f"no value is given for {', '.join(map(repr, missing))}"
+        remedy = "give a value for each name in robot.independent_positions"
+        raise InputError("E-LOOP-043", problem, remedy, part="assemble")
+    columns = {name: some_numbers(name, values[name], "assemble")[..., None] for name in names}
+    lead = leading_shape("assemble", **columns)
+    return np.concatenate([np.broadcast_to(x, (*lead, 1)) for x in columns.values()], axis=-1)

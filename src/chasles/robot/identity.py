@@ -18,7 +18,7 @@ from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
 from chasles.model.parameters import nominal, shape
 from chasles.model.tool import tool
-from chasles.names import foreign, one_of, similar
+from chasles.names import FUNCTIONS, foreign, one_of, similar
 from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
@@ -53,6 +53,8 @@ class Identity(Named):
             problem = f"{kind!r} object has no attribute {name!r}"
             if name.startswith("_"):
                 raise AttributeError(problem, name=name, obj=self)
+            if name in FUNCTIONS:
+                raise AttributeError(f"{problem}; use chasles.{name}(robot, ...)", name=name)
             known = [each for each in dir(type(self)) if each != name and each[0] != "_"]
             hint = foreign(name, known) or similar(name, known)
             raise AttributeError(f"{problem}; {hint}" if hint else problem, name=name)

@@ -70,20 +70,22 @@ def excite(
     if plot is not None:
         command.check_new_picture(plot, overwrite=overwrite)
     robot = asked.robot()
-    excitation = found(
-        robot,
-        duration=duration,
-        harmonics=harmonics,
-        shape=cast(Shape, shape),
-        goal=cast(Goal, goal),
-        include=[name.strip() for name in include.split(",")],
-        velocity=gains("--velocity", velocity),
-        acceleration=gains("--acceleration", acceleration),
-        effort=gains("--effort", effort),
-        clearance=None if ignore_collisions else clearance,
-        steps=steps,
-        seed=seed,
-    )
+    with command.counting(steps) as told:
+        excitation = found(
+            robot,
+            duration=duration,
+            harmonics=harmonics,
+            shape=cast(Shape, shape),
+            goal=cast(Goal, goal),
+            include=[name.strip() for name in include.split(",")],
+            velocity=gains("--velocity", velocity),
+            acceleration=gains("--acceleration", acceleration),
+            effort=gains("--effort", effort),
+            clearance=None if ignore_collisions else clearance,
+            steps=steps,
+            seed=seed,
+            progress=told,
+        )
     excitation.move.save(output, step=step, overwrite=overwrite)
     files = {"motion": output}
     if plot is not None:

@@ -134,7 +134,7 @@ def _show(robot: Robot, console: Console) -> None:
         console.print(f"[bold]other frames[/]: {escape(', '.join(extra))}")
     notes = grouped(robot.notes)
     if notes:
-        console.print(f"[bold]notes[/] ({len(robot.notes)})")
+        console.print(f"[bold]notes[/] ({len(notes)})")
         lines = Table.grid(Column(), Column(overflow="fold"), padding=(0, 1))
         for note in notes[:MOST_NOTES]:
             lines.add_row("[yellow]•[/]", escape(note))

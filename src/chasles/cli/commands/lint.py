@@ -159,8 +159,12 @@ def _show(report: Report, console: Console) -> None:
         found = [finding for finding in report.findings if finding.check == name]
         if found:
             head = f"[{_COLOURS[row.severity]}]{row.severity}[/] [bold]{name}[/]: {row.why}"
-            console.print(f"{head}; {escape(found[0].remedy)}", soft_wrap=True)
-            write(console, *(f"  {x.where}: {x.part}: {x.what}" for x in found))
+            remedies = {finding.remedy for finding in found}
+            same = f"; {escape(found[0].remedy)}" if len(remedies) == 1 else ""
+            console.print(f"{head}{same}", soft_wrap=True)
+            own = ["" if same else f"; {finding.remedy}" for finding in found]
+            lines = zip(found, own, strict=True)
+            write(console, *(f"  {x.where}: {x.part}: {x.what}{remedy}" for x, remedy in lines))
     if report.diff:
         write(console, *report.diff.splitlines())
         write(console, f"Repaired copy saved to {report.copy}")

@@ -189,7 +189,8 @@ def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
     )
     if "tau" in job.chosen and total.states:
         rows = command.table(["generalized force"], ["peak", "rms", "unit"])
-        for (name, unit), peak, rms in zip(efforts(job.robot), total.peak, total.rms, strict=True):
+        columns = map(command.without_noise, (total.peak, total.rms))
+        for (name, unit), peak, rms in zip(efforts(job.robot), *columns, strict=True):
             rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
         console.print(rows)
     for reason, count in total.skipped.items():
@@ -225,7 +226,8 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} samples{length}")
     rows = command.table(["generalized force"], ["peak", "rms", "unit"])
-    forces = zip(efforts(robot), summary.peak, summary.rms, strict=True)
+    columns = map(command.without_noise, (summary.peak, summary.rms))
+    forces = zip(efforts(robot), *columns, strict=True)
     for (name, unit), peak, rms in forces:
         rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
     console.print(rows)

@@ -1,7 +1,8 @@
 """The command `chasles robots`."""
 
 import inspect
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,7 @@ def robots() -> Answer:
         {
             "name": name,
             "arguments": needs(name),
-            "what": (inspect.getdoc(make) or "").partition("\n")[0],
+            "what": _what(make),
         }
         for name, make in ROBOTS.items()
     ]
@@ -50,6 +51,13 @@ def robots() -> Answer:
     }
     found = {"built_in": built_in, "installed": installed}
     return Answer(found, partial(_show, found))
+
+
+def _what(make: Callable[..., Any]) -> str:
+    """Return what a function makes: the first line of its docstring, as a noun phrase."""
+    line = (inspect.getdoc(make) or "").partition("\n")[0]
+    noun = re.sub(r"^Return (the |an? )?", "", line)
+    return noun[:1].upper() + noun[1:]
 
 
 def _show(found: Mapping[str, Any], console: Console) -> None:

@@ -326,8 +326,9 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """Print the summary of a complete motion."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
     rows = command.table(["joint"], ["q", "qd"])
+    positions, velocities = (command.without_noise(found[key]) for key in ("q", "qd"))
     for joint in robot.joints:
-        q, qd = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]
+        q, qd = positions[robot.position_slice(joint)], velocities[robot.velocity_slice(joint)]
         parts = [("", q, qd)]
         words = robot.joint(joint).traits.numbers.position
         if words.startswith("qw") and len(q) > 4:  # a row with all numbers would be very long
@@ -342,8 +343,9 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     )
     if "contact" in found:
         contact = found["contact"]
+        last = command.without_noise(contact["last_force"])
         console.print(
-            f"contact: final force {command.vector(contact['last_force'])} N, largest "
+            f"contact: final force {command.vector(last)} N, largest "
             f"force per contact {contact['largest_force']:.4g} N, deepest penetration "
             f"{contact['deepest']:.2g} m"
         )

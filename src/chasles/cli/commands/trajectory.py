@@ -348,8 +348,11 @@ def _show(data: dict[str, Any], console: Console) -> None:
         f"{data['samples']} samples"
     )
     rows = command.table(["joint"], ["peak velocity", "acceleration", "jerk", "units"])
-    for row in data["peaks"]:
-        numbers = (_limited(row[key]) for key in ("velocity", "acceleration", "jerk"))
+    keys = ("velocity", "acceleration", "jerk")
+    peaks = [command.without_noise([row[key] for row in data["peaks"]]) for key in keys]
+    for row, *numbers in zip(
+        data["peaks"], *(map(_limited, column) for column in peaks), strict=True
+    ):
         unit = row["unit"]
         rows.add_row(
             f"[cyan]{escape(row['joint'])}[/]", *numbers, f"{unit}/s, {unit}/s², {unit}/s³"

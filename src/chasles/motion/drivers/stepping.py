@@ -74,16 +74,22 @@ contacts of detailed meshes take hundreds of megabytes."""
 
 
 SLOW = 3.0
-"""Compilation time (s) after which interactive sessions print a message."""
+"""Compilation time (s) after which `announced` prints a message."""
+
+
+def _readable() -> bool:
+    """Return True if a user can read messages; commands show a progress bar instead."""
+    interactive = hasattr(sys, "ps1")  # Python, IPython and notebooks
+    return (interactive or sys.stderr.isatty()) and "chasles.cli" not in sys.modules
 
 
 @contextmanager
 def announced(words: str) -> Iterator[None]:
-    """Print a message if the `with` block takes longer than `SLOW` in an interactive session.
+    """Print a message to standard error if the `with` block takes longer than `SLOW`.
 
-    The message is written to standard error, and only if it is a terminal.
+    The message is printed in interactive sessions, including notebooks, and in a terminal.
     """
-    if not (hasattr(sys, "ps1") and sys.stderr.isatty()):
+    if not _readable():
         yield
         return
     timer = threading.Timer(SLOW, partial(print, words, file=sys.stderr, flush=True))
