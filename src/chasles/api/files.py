@@ -246,7 +246,7 @@ def from_dh(
         raise ModelError("E-ROBOT-002", problem, remedy)
     table = DHTable(rows, convention, **given)  # type: ignore[arg-type]
     for note in in_degrees(table.rows):
-        warnings.warn(f"from_dh: {note}", stacklevel=3)
+        warn(f"from_dh: {note}")
     return Robot(table.description())
 
 
