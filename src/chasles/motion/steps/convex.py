@@ -25,6 +25,7 @@ import numpy as np
 
 from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import (
+    absolute,
     cross,
     less,
     less_equal,
@@ -42,7 +43,7 @@ from chasles.motion.steps.algebra import (
     total,
     zeros,
 )
-from chasles.motion.steps.impulses import SLOW
+from chasles.motion.steps.impulses import SLOW, TANGENT
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 from chasles.motion.steps.systems import System
 from chasles.motion.steps.touching import (
@@ -58,6 +59,18 @@ from chasles.motion.steps.touching import (
 
 PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
+
+HOLDING = 1e12
+"""Stiffness that holds a velocity coordinate at rest in the linear system of a Newton step,
+relative to the regularized stiffness of its dry friction."""
+
+TIED = 1e-6
+"""Smallest pivot for the friction impulse of a combination of coordinates, relative to the inverse
+inertia. A smaller pivot means that other dry friction already holds the combination."""
+
+MARGIN = 1e-3
+"""Tolerance for the bounds of dry friction, and for the velocity of coordinates at rest, relative
+to the tolerance for the residual."""
 
 ROUNDS = 6
 """Number of rounds of the line search, each with two evaluations of the directional derivative
@@ -105,8 +118,13 @@ class Problem(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of sliding-direction components of all contacts and dry-friction terms."""
-        return sum(touch.directions for touch in self.touches) + len(self.dry)
+        """Total number of sliding-direction components of all contacts."""
+        return sum(touch.directions for touch in self.touches)
+
+    @property
+    def ties(self) -> list[Dry]:
+        """Dry friction that opposes a combination of several velocity coordinates."""
+        return [dry for dry in self.dry if dry.combined]
 
 
 class Refined(NamedTuple):
@@ -123,7 +141,11 @@ class Refined(NamedTuple):
     pushes : list[Number]
         Normal impulses of the contact slots.
     directions : list[Number]
-        Sliding directions of contacts and of dry friction.
+        Sliding directions of contacts.
+    rubs : list[Number]
+        Impulses of dry friction at rest (`Dry.impulse`).
+    pending : Number
+        1 if dry friction does not yet satisfy its exact law, else 0.
     """
 
     v: np.ndarray
@@ -131,6 +153,33 @@ class Refined(NamedTuple):
     residual: Number
     pushes: list[Number]
     directions: list[Number]
+    rubs: list[Number]
+    pending: Number
+
+    def solved(self, tolerance: float, final: Number = 0.0) -> Number:
+        """Return 1 if the momentum balance and the law of dry friction are satisfied, else 0.
+
+        If `final` is 1, only the momentum balance counts.
+        """
+        return less_equal(self.residual, tolerance) * (1.0 - self.pending * (1.0 - final))
+
+
+class Rubbed(NamedTuple):
+    """Dry friction in a Newton step.
+
+    Attributes
+    ----------
+    held : Number
+        1 if the step brings the velocity to zero, else 0.
+    impulse : Number
+        Impulse at the start of the step, which remains constant unless `held` is 1.
+    u : Number
+        Velocity at the start of the step.
+    """
+
+    held: Number
+    impulse: Number
+    u: Number
 
 
 class Line(NamedTuple):
@@ -201,6 +250,10 @@ class Newton:
     fixed : Number
         1 if friction is bounded by the impulses `held`, 0 if friction is bounded by the current
         normal impulses.
+    rubs : Sequence[Number]
+        Impulses of dry friction at rest (`Dry.impulse`), by default 0.
+    tolerance : float
+        Tolerance for the residual.
     solve : Solver | None
         Solver of linear systems, by default `solution`.
     search : Search | None
@@ -212,10 +265,13 @@ class Newton:
         problem: Problem,
         held: Sequence[Number] = (),
         fixed: Number = 0.0,
+        rubs: Sequence[Number] = (),
+        tolerance: float = 0.0,
         solve: Solver | None = None,
         search: Search | None = None,
     ) -> None:
-        self.p, self.fixed = problem, fixed
+        self.p, self.fixed, self._margin = problem, fixed, MARGIN * tolerance
+        self.rubs = list(rubs) or [0.0] * len(problem.dry)
         self.held = dict(zip(map(id, problem.touches), held, strict=False))
         self._solve, self._search = solve or self.solution, search or self.searched
 
@@ -303,15 +359,33 @@ class Newton:
 
     # Balance of momentum ------------------------------------------------------------------------
 
-    def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
+    def _found(
+        self, v: np.ndarray, at: Motions, directions: list[Number], sliding: Sequence[Number]
+    ) -> Refined:
         """Return the result of a Newton step that ends at the joint velocities v.
 
-        `at` contains the corresponding velocities of the potential contact points.
+        `at` contains the corresponding velocities of the potential contact points. `sliding`
+        contains the impulses of dry friction, except for single coordinates at rest, for which the
+        momentum balance determines the impulses.
         """
         impulses = self._impulses(at)
-        g = self._balance(v, impulses)
+        g = self._smooth(v, impulses)
+        rubs: list[Number] = []
+        pending: Number = 0.0
+        for dry, impulse in zip(self.p.dry, sliding, strict=True):
+            u, center = speed_along(dry.row, v), impulse
+            if not dry.combined:
+                load, rests = g[dry.row[0][0]], less_equal(absolute(u), 0.0)
+                center = select(rests, dry.bounded(load), impulse)
+                most = select(rests, absolute(load), dry.limit)
+                # A coordinate breaks away, or moves although friction is below its limit.
+                pending = maximum(pending, less((1.0 + self._margin) * dry.limit, most))
+                slow = less(absolute(dry.impulse(center, u)), dry.limit)
+                pending = maximum(pending, slow * (1.0 - rests))
+            rubs.append(center)
+        g = self._rubbed(g, v, rubs)
         pushes = [linear[2] for linear, _ in impulses]
-        return Refined(v, g, self.residual(g), pushes, directions)
+        return Refined(v, g, self.residual(g), pushes, directions, rubs, pending)
 
     def residual(self, gradient: np.ndarray) -> Number:
         """Return the norm of the unbalanced momentum, relative to the reference momentum."""
@@ -319,16 +393,25 @@ class Newton:
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
         """Return the unbalanced momentum: H v minus the momentum of smooth forces and impulses."""
+        return self._rubbed(self._smooth(v, impulses), v, self.rubs)
+
+    def _rubbed(self, g: np.ndarray, v: np.ndarray, rubs: Sequence[Number]) -> np.ndarray:
+        """Subtract the momentum of dry friction, with the impulses `rubs` at rest, from g."""
+        found = g.copy()
+        for dry, center in zip(self.p.dry, rubs, strict=True):
+            rub = dry.impulse(center, speed_along(dry.row, v))
+            for k, a in dry.row:
+                found[k] = found[k] - a * rub
+        return found
+
+    def _smooth(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
+        """Return the unbalanced momentum without dry friction."""
         p = self.p
         g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p - self._applied(impulses)
         for stop in p.stops:
             push = stop.term.impulse(speed_along(stop.row, v))
             for k, a in stop.row:
                 g[k] = g[k] - a * push
-        for dry in p.dry:
-            rub = dry.term.impulse([speed_along(dry.row, v)])[0]
-            for k, a in dry.row:
-                g[k] = g[k] - a * rub
         return g
 
     def _applied(self, impulses: Motions) -> np.ndarray:
@@ -350,14 +433,31 @@ class Newton:
                 found[k] = found[k] + dot(J, wrench)
         return found
 
-    def _solved(
-        self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
-    ) -> np.ndarray:
-        """Solve the linear system of a Newton step at v with the right-hand side g.
+    def _step(
+        self, v: np.ndarray, slots: Sequence[Near], dry: Sequence[Rubbed], g: np.ndarray
+    ) -> tuple[np.ndarray, list[Number]]:
+        """Return the change of the velocities v in a Newton step, and impulses of dry friction.
 
-        `slots` are the linearized contact slots, and `rubbing` the derivatives of dry friction.
+        `slots` are the linearized contact slots, `dry` is the dry friction, and g is the unbalanced
+        momentum. Dry friction that is held at rest brings its velocity to zero.
         """
-        return self._solve(System(slots, self._stopping(v), rubbing, g))
+        each, g, ties = list(zip(self.p.dry, dry, strict=True)), g.copy(), []
+        for of, rub in each:
+            if of.combined:
+                ties.append(rub.held * rub.u)
+            else:
+                k = of.row[0][0]
+                g[k] = g[k] + rub.held * HOLDING * of.stiffness * rub.u
+        rubbing = [rub.held for rub in dry]
+        x = -self._solve(System(slots, self._stopping(v), rubbing, np.append(g, ties)))
+        d, more = x[: len(g)], iter(x[len(g) :])
+        impulses = []
+        for of, rub in each:
+            if not of.combined:
+                k = of.row[0][0]
+                d[k] = select(rub.held, -rub.u, d[k])
+            impulses.append(rub.impulse + next(more) if of.combined else rub.impulse)
+        return d, [of.bounded(x) for (of, _), x in zip(each, impulses, strict=True)]
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
         """Return the velocity derivatives of the impulses at joint and tendon limits."""
@@ -366,12 +466,25 @@ class Newton:
     def solution(self, system: System) -> np.ndarray:
         """Return the solution of the linear system of a Newton step."""
         *slopes, g = system
-        return solved_square(self._jacobian(*slopes), g, self.p.order, PIVOT / self.p.inverse)
+        return self._eliminated(self._jacobian(*slopes), g)
+
+    def _eliminated(self, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Solve A x = b for velocities and impulses of dry friction, impulses last."""
+        p, ties = self.p, self.p.ties
+        least = [TIED / (TANGENT * dry.stiffness) for dry in ties]
+        order = (*range(len(p.p), len(p.p) + len(ties)), *p.order)
+        return solved_square(A, b, order, np.append(PIVOT / p.inverse, least))
 
     def _jacobian(
-        self, slots: Sequence[Near], stopping: Sequence[Number], rubbing: Sequence[Number]
+        self, slots: Sequence[Near], stopping: Sequence[Number], holding: Sequence[Number]
     ) -> np.ndarray:
-        """Return the derivative of the momentum balance with respect to the velocities."""
+        """Return the derivative of the momentum balance with respect to the velocities.
+
+        If dry friction opposes combinations of coordinates, there are more rows and columns. The
+        additional unknowns are changes of the friction impulses. The additional equations state
+        that the velocity is zero if the entry of `holding` is 1, and that the change of the impulse
+        is zero otherwise.
+        """
         p = self.p
         n, H = len(p.p), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
@@ -392,25 +505,44 @@ class Newton:
                 H[i, j] = H[i, j] + _between(signed[i], signed[j], spatial, sums)
         for stop, slope in zip(p.stops, stopping, strict=True):
             stiffen(H, stop.row, slope)
-        for dry, slope in zip(p.dry, rubbing, strict=True):
-            stiffen(H, dry.row, slope)
-        return H
+        ties = []
+        for dry, held in zip(p.dry, holding, strict=True):
+            if dry.combined:
+                ties.append((dry.row, held))
+            else:
+                stiffen(H, dry.row, held * HOLDING * dry.stiffness)
+        found = zeros(n + len(ties), n + len(ties))
+        found[:n, :n] = H
+        for k, (row, held) in enumerate(ties, n):
+            found[k, k] = 1.0 - held
+            for i, a in row:
+                found[k, i], found[i, k] = held * a, -(held * a)
+        return found
 
     # Adjoint ------------------------------------------------------------------------------------
 
     def balance(self, v: np.ndarray) -> np.ndarray:
-        """Return the unbalanced momentum at velocities v."""
-        return self._balance(v, self._impulses(self.velocities(v)))
+        """Return the unbalanced momentum at velocities v.
+
+        The result also contains the velocities that dry friction of combined coordinates holds at
+        zero.
+        """
+        g = self._balance(v, self._impulses(self.velocities(v)))
+        ties = [rub.held * rub.u for rub in self._combined(v)]
+        return np.append(g, ties)
 
     def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Solve the linear system with the transposed Jacobian at v and the right-hand side x."""
+        """Solve the linear system with the transposed Jacobian at v.
+
+        The right-hand side is x, and zero for the additional equations of dry friction.
+        """
         slots = [
             linearized(touch, u, w, self._limiting, Slope(), ())
             for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
         ]
-        rubbing, _, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
-        H = self._jacobian(slots, self._stopping(v), rubbing)
-        return solved_square(H.T, x, self.p.order, PIVOT / self.p.inverse)
+        holding = [rub.held for rub in self._dry(v)]
+        H = self._jacobian(slots, self._stopping(v), holding)
+        return self._eliminated(H.T, np.append(x, zeros(len(self.p.ties))))
 
     # Steps --------------------------------------------------------------------------------------
 
@@ -423,11 +555,11 @@ class Newton:
         """
         at = zip(self.p.touches, self.velocities(v), before, strict=True)
         slots = [expected(touch, u, w, slack, f) for touch, (u, w), f in at]
-        rubbing, directions, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
-        g = self._balance(v, [near.impulses for near in slots])
-        new = v - self._solved(v, slots, rubbing, g)
-        along = [x for near in slots for x in near.directions] + directions
-        return self._found(new, self.velocities(new), along)
+        dry, g = self._dry(v), self._balance(v, [near.impulses for near in slots])
+        d, rubs = self._step(v, slots, dry, g)
+        new = v + self._stopped(v, d, dry)
+        along = [x for near in slots for x in near.directions]
+        return self._found(new, self.velocities(new), along, rubs)
 
     def whole_step(
         self, v: np.ndarray, g: np.ndarray, last: Sequence[Number], again: Number = 0.0
@@ -442,16 +574,13 @@ class Newton:
             linearized(touch, u, w, self._limiting, slope, z, again)
             for touch, (u, w), z in zip(self.p.touches, at, each, strict=True)
         ]
-        rubbing, directions, missing = self._dry(v, slope, last[len(last) - len(self.p.dry) :])
+        dry = self._dry(v)
         assumed = zip(slots, self._impulses(at), strict=True)
         change = [(a.impulses[0] - f, a.impulses[1] - t) for a, (f, t) in assumed]
-        g = g - self._applied(change)
-        for dry, more in zip(self.p.dry, missing, strict=True):
-            for k, a in dry.row:
-                g[k] = g[k] - a * more
-        d = -self._solved(v, slots, rubbing, g)
-        along = [x for near in slots for x in near.directions] + directions
-        return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
+        d, rubs = self._step(v, slots, dry, g - self._applied(change))
+        d = self._stopped(v, d, dry)
+        along = [x for near in slots for x in near.directions]
+        return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along, rubs)
 
     def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
         """Take a Newton step from v with gradient g, shortened by a line search (`_part`)."""
@@ -460,12 +589,15 @@ class Newton:
             linearized(touch, u, w, self._limiting, slope)
             for touch, (u, w) in zip(self.p.touches, at, strict=True)
         ]
-        rubbing, directions, _ = self._dry(v, slope, [0.0] * len(self.p.dry))
-        d = -self._solved(v, slots, rubbing, g)
+        d, whole = self._step(v, slots, self._dry(v), g)
         along = self.velocities(d)
         part = self._part(v, d, g, at, along)
-        turned = [x for near in slots for x in near.directions] + directions
-        return self._found(v + part * d, _ahead(at, along, part), turned)
+        turned = [x for near in slots for x in near.directions]
+        new, rubs = v + part * d, []
+        for dry, center, impulse in zip(self.p.dry, self.rubs, whole, strict=True):
+            rub = dry.impulse(center, speed_along(dry.row, new))
+            rubs.append(select(less(part, 1.0), rub, impulse) if dry.combined else rub)
+        return self._found(new, _ahead(at, along, part), turned, rubs)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
         """Split a flat list of sliding directions into one list per contact."""
@@ -475,24 +607,44 @@ class Newton:
             start += touch.directions
         return found
 
-    def _dry(
-        self, v: np.ndarray, slope: Slope, last: Sequence[Number]
-    ) -> tuple[list[Number], list[Number], list[Number]]:
-        """Linearize dry friction of joints and tendons about the velocities v.
+    def _dry(self, v: np.ndarray) -> list[Rubbed]:
+        """Return the dry friction of joints and tendons in a Newton step that starts at v.
 
-        The results are derivatives, sliding directions, and corrections of the impulses, one entry
-        per `Dry` object. `last` contains the sliding directions in the previous iteration.
+        Dry friction is held if its impulse is below the limit. Friction of combined coordinates is
+        also held if the last step reversed its velocity.
         """
-        slopes, directions, missing = [], [], []
-        for dry, z in zip(self.p.dry, last, strict=True):
+        found = []
+        for dry, center in zip(self.p.dry, self.rubs, strict=True):
             u = speed_along(dry.row, v)
-            k, inverse, slides = dry.term.factor([u])
-            back = less(u * z, 0.0)
-            stiff, slides = select(back, dry.stiffness, k), select(back, 0.0, slides)
-            slopes.append(stiff * (1.0 - slope.sliding * slides))
-            directions.append(slides * inverse * u)
-            missing.append((k - stiff) * u)
-        return slopes, directions, missing
+            impulse = dry.impulse(center, u)
+            held = less(absolute(impulse), dry.limit)
+            if dry.combined:
+                held = maximum(held, less(0.0, center * u))
+            found.append(Rubbed(held, impulse, u))
+        return found
+
+    def _combined(self, v: np.ndarray) -> list[Rubbed]:
+        """Return the dry friction of combined coordinates in a Newton step that starts at v."""
+        each = zip(self.p.dry, self._dry(v), strict=True)
+        return [rub for dry, rub in each if dry.combined]
+
+    def _stopped(self, v: np.ndarray, d: np.ndarray, rubs: Sequence[Rubbed]) -> np.ndarray:
+        """Return the change d of the velocities v, without reversals of sliding coordinates.
+
+        A coordinate with dry friction that would reverse comes to rest. So does a coordinate of a
+        held combination if its velocity is zero to within rounding errors.
+        """
+        p, found = self.p, d.copy()
+        for dry, rub in zip(p.dry, rubs, strict=True):
+            for k, _ in dry.row:
+                u = v[k] + found[k]
+                if dry.combined:
+                    least = self._margin * self._margin * p.scale * p.inverse[k]
+                    rests = rub.held * less_equal(u * u, least)
+                else:
+                    rests = (1.0 - rub.held) * less(0.0, rub.impulse * u)
+                found[k] = select(rests, -v[k], found[k])
+        return found
 
     def _part(
         self, v: np.ndarray, d: np.ndarray, g: np.ndarray, at: Motions, along: Motions
@@ -547,8 +699,8 @@ class Newton:
         for stop in self.p.stops:
             push = stop.term.impulse(speed_along(stop.row, v))
             total = total + push * speed_along(stop.row, d)
-        for dry in self.p.dry:
-            rub = dry.term.impulse([speed_along(dry.row, v)])[0]
+        for dry, center in zip(self.p.dry, self.rubs, strict=True):
+            rub = dry.impulse(center, speed_along(dry.row, v))
             total = total + rub * speed_along(dry.row, d)
         return total
 
