@@ -170,14 +170,19 @@ class Rubbed(NamedTuple):
     Attributes
     ----------
     held : Number
-        1 if the step brings the velocity to zero, else 0.
+        1 if the step brings the velocity exactly to zero, else 0.
+    slope : Number
+        Negative derivative of the impulse with respect to the velocity. For a combination of
+        coordinates, it is 1 if the velocity is held, 0.5 for the regularized law, and 0 if the
+        impulse is constant (`Newton._jacobian`).
     impulse : Number
-        Impulse at the start of the step, which remains constant unless `held` is 1.
+        Impulse at the start or at the end of the step.
     u : Number
         Velocity at the start of the step.
     """
 
     held: Number
+    slope: Number
     impulse: Number
     u: Number
 
@@ -360,28 +365,33 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(
-        self, v: np.ndarray, at: Motions, directions: list[Number], sliding: Sequence[Number]
+        self,
+        v: np.ndarray,
+        at: Motions,
+        directions: list[Number],
+        dry: Sequence[Rubbed],
+        exact: Number = 1.0,
     ) -> Refined:
         """Return the result of a Newton step that ends at the joint velocities v.
 
-        `at` contains the corresponding velocities of the potential contact points. `sliding`
-        contains the impulses of dry friction, except for single coordinates at rest, for which the
-        momentum balance determines the impulses.
+        `at` contains the corresponding velocities of the potential contact points, and `dry` the
+        dry friction at the end of the step. If `exact` is 1, the step used the exact law of dry
+        friction, and otherwise a regularized law.
         """
         impulses = self._impulses(at)
         g = self._smooth(v, impulses)
         rubs: list[Number] = []
         pending: Number = 0.0
-        for dry, impulse in zip(self.p.dry, sliding, strict=True):
-            u, center = speed_along(dry.row, v), impulse
-            if not dry.combined:
-                load, rests = g[dry.row[0][0]], less_equal(absolute(u), 0.0)
-                center = select(rests, dry.bounded(load), impulse)
-                most = select(rests, absolute(load), dry.limit)
-                # A coordinate breaks away, or moves although friction is below its limit.
-                pending = maximum(pending, less((1.0 + self._margin) * dry.limit, most))
-                slow = less(absolute(dry.impulse(center, u)), dry.limit)
-                pending = maximum(pending, slow * (1.0 - rests))
+        for of, rub in zip(self.p.dry, dry, strict=True):
+            u, center = speed_along(of.row, v), rub.impulse
+            fails = less(0.0, center * u)  # the velocity has reversed
+            if not of.combined:
+                load = g[of.row[0][0]]
+                within = less_equal(absolute(load), (1.0 + self._margin) * of.limit)
+                center = select(rub.held * within, of.bounded(load), center)
+                fails = select(rub.held, 1.0 - within, fails)
+            creeps = less(absolute(of.impulse(center, u)), of.limit) * less(0.0, absolute(u))
+            pending = maximum(pending, select(exact, fails, creeps))
             rubs.append(center)
         g = self._rubbed(g, v, rubs)
         pushes = [linear[2] for linear, _ in impulses]
@@ -435,11 +445,11 @@ class Newton:
 
     def _step(
         self, v: np.ndarray, slots: Sequence[Near], dry: Sequence[Rubbed], g: np.ndarray
-    ) -> tuple[np.ndarray, list[Number]]:
-        """Return the change of the velocities v in a Newton step, and impulses of dry friction.
+    ) -> tuple[np.ndarray, list[Rubbed]]:
+        """Return the change of the velocities v in a Newton step, and dry friction at its end.
 
-        `slots` are the linearized contact slots, `dry` is the dry friction, and g is the unbalanced
-        momentum. Dry friction that is held at rest brings its velocity to zero.
+        `slots` are the linearized contact slots, `dry` is the dry friction at v, and g is the
+        unbalanced momentum.
         """
         each, g, ties = list(zip(self.p.dry, dry, strict=True)), g.copy(), []
         for of, rub in each:
@@ -447,17 +457,24 @@ class Newton:
                 ties.append(rub.held * rub.u)
             else:
                 k = of.row[0][0]
-                g[k] = g[k] + rub.held * HOLDING * of.stiffness * rub.u
-        rubbing = [rub.held for rub in dry]
-        x = -self._solve(System(slots, self._stopping(v), rubbing, np.append(g, ties)))
+                g[k] = g[k] + rub.held * rub.slope * rub.u
+        slopes = [rub.slope for rub in dry]
+        x = -self._solve(System(slots, self._stopping(v), slopes, np.append(g, ties)))
         d, more = x[: len(g)], iter(x[len(g) :])
-        impulses = []
+        ends = []
         for of, rub in each:
-            if not of.combined:
+            if of.combined:
+                last = of.bounded(rub.impulse + next(more))
+            else:
                 k = of.row[0][0]
+                # For a coordinate that was at rest, d[k] is the quotient of an impulse and a large
+                # slope. Otherwise, the impulse is not known, and 0 stands for friction at rest.
+                rests = less_equal(absolute(rub.u), 0.0)
+                last = of.bounded(rests * (rub.impulse - rub.slope * d[k]))
+                last = select(rub.held, last, rub.impulse)
                 d[k] = select(rub.held, -rub.u, d[k])
-            impulses.append(rub.impulse + next(more) if of.combined else rub.impulse)
-        return d, [of.bounded(x) for (of, _), x in zip(each, impulses, strict=True)]
+            ends.append(rub._replace(impulse=last))
+        return d, ends
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
         """Return the velocity derivatives of the impulses at joint and tendon limits."""
@@ -476,14 +493,14 @@ class Newton:
         return solved_square(A, b, order, np.append(PIVOT / p.inverse, least))
 
     def _jacobian(
-        self, slots: Sequence[Near], stopping: Sequence[Number], holding: Sequence[Number]
+        self, slots: Sequence[Near], stopping: Sequence[Number], rubbing: Sequence[Number]
     ) -> np.ndarray:
         """Return the derivative of the momentum balance with respect to the velocities.
 
         If dry friction opposes combinations of coordinates, there are more rows and columns. The
-        additional unknowns are changes of the friction impulses. The additional equations state
-        that the velocity is zero if the entry of `holding` is 1, and that the change of the impulse
-        is zero otherwise.
+        additional unknowns are changes x of the friction impulses, and the additional equations
+        are s a d + (1 - s) x / k = 0. Here s is the entry of `rubbing`, d the change of the
+        velocities, a the row of the combination, and k the stiffness of the regularized law.
         """
         p = self.p
         n, H = len(p.p), p.H.copy()
@@ -506,17 +523,17 @@ class Newton:
         for stop, slope in zip(p.stops, stopping, strict=True):
             stiffen(H, stop.row, slope)
         ties = []
-        for dry, held in zip(p.dry, holding, strict=True):
+        for dry, slope in zip(p.dry, rubbing, strict=True):
             if dry.combined:
-                ties.append((dry.row, held))
+                ties.append((dry, slope))
             else:
-                stiffen(H, dry.row, held * HOLDING * dry.stiffness)
+                stiffen(H, dry.row, slope)
         found = zeros(n + len(ties), n + len(ties))
         found[:n, :n] = H
-        for k, (row, held) in enumerate(ties, n):
-            found[k, k] = 1.0 - held
-            for i, a in row:
-                found[k, i], found[i, k] = held * a, -(held * a)
+        for k, (dry, s) in enumerate(ties, n):
+            found[k, k] = (1.0 - s) / dry.stiffness
+            for i, a in dry.row:
+                found[k, i], found[i, k] = s * a, -a
         return found
 
     # Adjoint ------------------------------------------------------------------------------------
@@ -528,8 +545,8 @@ class Newton:
         zero.
         """
         g = self._balance(v, self._impulses(self.velocities(v)))
-        ties = [rub.held * rub.u for rub in self._combined(v)]
-        return np.append(g, ties)
+        each = zip(self.p.dry, self._dry(v), strict=True)
+        return np.append(g, [rub.held * rub.u for of, rub in each if of.combined])
 
     def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Solve the linear system with the transposed Jacobian at v.
@@ -540,8 +557,7 @@ class Newton:
             linearized(touch, u, w, self._limiting, Slope(), ())
             for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
         ]
-        holding = [rub.held for rub in self._dry(v)]
-        H = self._jacobian(slots, self._stopping(v), holding)
+        H = self._jacobian(slots, self._stopping(v), [rub.slope for rub in self._dry(v)])
         return self._eliminated(H.T, np.append(x, zeros(len(self.p.ties))))
 
     # Steps --------------------------------------------------------------------------------------
@@ -555,11 +571,11 @@ class Newton:
         """
         at = zip(self.p.touches, self.velocities(v), before, strict=True)
         slots = [expected(touch, u, w, slack, f) for touch, (u, w), f in at]
-        dry, g = self._dry(v), self._balance(v, [near.impulses for near in slots])
-        d, rubs = self._step(v, slots, dry, g)
-        new = v + self._stopped(v, d, dry)
+        g = self._balance(v, [near.impulses for near in slots])
+        d, dry = self._step(v, slots, self._dry(v), g)
+        new = v + self._snapped(v, d, dry)
         along = [x for near in slots for x in near.directions]
-        return self._found(new, self.velocities(new), along, rubs)
+        return self._found(new, self.velocities(new), along, dry)
 
     def whole_step(
         self, v: np.ndarray, g: np.ndarray, last: Sequence[Number], again: Number = 0.0
@@ -574,30 +590,35 @@ class Newton:
             linearized(touch, u, w, self._limiting, slope, z, again)
             for touch, (u, w), z in zip(self.p.touches, at, each, strict=True)
         ]
-        dry = self._dry(v)
         assumed = zip(slots, self._impulses(at), strict=True)
         change = [(a.impulses[0] - f, a.impulses[1] - t) for a, (f, t) in assumed]
-        d, rubs = self._step(v, slots, dry, g - self._applied(change))
-        d = self._stopped(v, d, dry)
+        d, dry = self._step(v, slots, self._dry(v), g - self._applied(change))
+        d = self._snapped(v, d, dry)
         along = [x for near in slots for x in near.directions]
-        return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along, rubs)
+        return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along, dry)
 
-    def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
-        """Take a Newton step from v with gradient g, shortened by a line search (`_part`)."""
+    def part_step(
+        self, v: np.ndarray, g: np.ndarray, slope: Slope, exact: Number = 0.0
+    ) -> Refined:
+        """Take a Newton step from v with gradient g, shortened by a line search (`_part`).
+
+        The step uses the regularized law of dry friction (`Dry.impulse`). If `exact` is 1, the step
+        is a full step with the exact law.
+        """
         at = self.velocities(v)
         slots = [
             linearized(touch, u, w, self._limiting, slope)
             for touch, (u, w) in zip(self.p.touches, at, strict=True)
         ]
-        d, whole = self._step(v, slots, self._dry(v), g)
+        d, dry = self._step(v, slots, self._dry(v, exact), g)
         along = self.velocities(d)
-        part = self._part(v, d, g, at, along)
+        part = select(exact, 1.0, self._part(v, d, g, at, along))
         turned = [x for near in slots for x in near.directions]
-        new, rubs = v + part * d, []
-        for dry, center, impulse in zip(self.p.dry, self.rubs, whole, strict=True):
-            rub = dry.impulse(center, speed_along(dry.row, new))
-            rubs.append(select(less(part, 1.0), rub, impulse) if dry.combined else rub)
-        return self._found(new, _ahead(at, along, part), turned, rubs)
+        ends = [
+            rub._replace(impulse=select(exact, rub.impulse, center))
+            for rub, center in zip(dry, self.rubs, strict=True)
+        ]
+        return self._found(v + part * d, _ahead(at, along, part), turned, ends, exact)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
         """Split a flat list of sliding directions into one list per contact."""
@@ -607,43 +628,34 @@ class Newton:
             start += touch.directions
         return found
 
-    def _dry(self, v: np.ndarray) -> list[Rubbed]:
+    def _dry(self, v: np.ndarray, exact: Number = 1.0) -> list[Rubbed]:
         """Return the dry friction of joints and tendons in a Newton step that starts at v.
 
-        Dry friction is held if its impulse is below the limit. Friction of combined coordinates is
-        also held if the last step reversed its velocity.
+        If `exact` is 1, dry friction is held at rest if its impulse is below the limit, or if the
+        last step reversed its velocity. Otherwise, friction follows the regularized law.
         """
         found = []
         for dry, center in zip(self.p.dry, self.rubs, strict=True):
             u = speed_along(dry.row, v)
             impulse = dry.impulse(center, u)
-            held = less(absolute(impulse), dry.limit)
-            if dry.combined:
-                held = maximum(held, less(0.0, center * u))
-            found.append(Rubbed(held, impulse, u))
+            sticks = less(absolute(impulse), dry.limit)
+            held = exact * maximum(sticks, less(0.0, center * u))
+            hard, soft = (1.0, 0.5) if dry.combined else (HOLDING * dry.stiffness, dry.stiffness)
+            slope = select(exact, held * hard, sticks * soft)
+            found.append(Rubbed(held, slope, impulse, u))
         return found
 
-    def _combined(self, v: np.ndarray) -> list[Rubbed]:
-        """Return the dry friction of combined coordinates in a Newton step that starts at v."""
-        each = zip(self.p.dry, self._dry(v), strict=True)
-        return [rub for dry, rub in each if dry.combined]
+    def _snapped(self, v: np.ndarray, d: np.ndarray, dry: Sequence[Rubbed]) -> np.ndarray:
+        """Return the change d of the velocities v, with rounding errors of coordinates removed.
 
-    def _stopped(self, v: np.ndarray, d: np.ndarray, rubs: Sequence[Rubbed]) -> np.ndarray:
-        """Return the change d of the velocities v, without reversals of sliding coordinates.
-
-        A coordinate with dry friction that would reverse comes to rest. So does a coordinate of a
-        held combination if its velocity is zero to within rounding errors.
+        The coordinates of a held combination come exactly to rest if their velocities are zero to
+        within rounding errors.
         """
         p, found = self.p, d.copy()
-        for dry, rub in zip(p.dry, rubs, strict=True):
-            for k, _ in dry.row:
-                u = v[k] + found[k]
-                if dry.combined:
-                    least = self._margin * self._margin * p.scale * p.inverse[k]
-                    rests = rub.held * less_equal(u * u, least)
-                else:
-                    rests = (1.0 - rub.held) * less(0.0, rub.impulse * u)
-                found[k] = select(rests, -v[k], found[k])
+        for of, rub in zip(p.dry, dry, strict=True):
+            for k, _ in of.row if of.combined else ():
+                u, least = v[k] + found[k], self._margin * self._margin * p.scale * p.inverse[k]
+                found[k] = select(rub.held * less_equal(u * u, least), -v[k], found[k])
         return found
 
     def _part(

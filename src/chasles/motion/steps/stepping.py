@@ -515,7 +515,10 @@ class Steps:
             slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
         hooks = (apart.solve, apart.search) if apart else (None, None)
         newton = Newton(problem, list(held), fixed, list(rubs), tolerance, *hooks)
-        found = newton.part_step(v, g, slope)
+        # States whose regularized problem is solved take a step with the exact law.
+        exact = less_equal(memory[2], tolerance) if problem.dry else 0.0
+        slope = Slope(*(select(exact, 1.0, x) for x in slope)) if problem.dry else slope
+        found = newton.part_step(v, g, slope, exact)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
         converged = found.solved(tolerance, final)
         status = maximum(converged, final) * (3.0 - converged * (2.0 - fixed))

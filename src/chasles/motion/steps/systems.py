@@ -22,8 +22,8 @@ class System(NamedTuple):
         Linearized impulses at the contact slots (potential contact points).
     stopping : Sequence[Number]
         Derivatives of the impulses of joint and tendon limits.
-    holding : Sequence[Number]
-        1 for dry friction that is held at rest, else 0.
+    rubbing : Sequence[Number]
+        Slopes of dry friction (`convex.Rubbed`).
     g : np.ndarray
         Right-hand side: the momentum residual, and the velocities of combined coordinates that dry
         friction holds.
@@ -31,7 +31,7 @@ class System(NamedTuple):
 
     slots: Sequence[Near]
     stopping: Sequence[Number]
-    holding: Sequence[Number]
+    rubbing: Sequence[Number]
     g: np.ndarray
 
     @property
@@ -42,7 +42,7 @@ class System(NamedTuple):
             found.append(near.slope)
             for rub in near.rubs:
                 found += [rub.stiffness, *rub.direction, rub.along, rub.growth]
-        return [*found, *self.stopping, *self.holding, *self.g]
+        return [*found, *self.stopping, *self.rubbing, *self.g]
 
 
 def system_size(touches: Sequence[Touch], others: int) -> int:
@@ -88,5 +88,5 @@ def system_of(entries: Sequence[Number], touches: Sequence[Touch], stops: int, d
             stiffness, direction = next(left), np.array([next(left) for _ in zero], dtype=object)
             rubs.append(Rub(of, zero, stiffness, direction, next(left), next(left)))
         slots.append(Near(0.0, slope, rubs))
-    stopping, holding = ([next(left) for _ in range(n)] for n in (stops, dry))
-    return System(slots, stopping, holding, np.array(list(left), dtype=object))
+    stopping, rubbing = ([next(left) for _ in range(n)] for n in (stops, dry))
+    return System(slots, stopping, rubbing, np.array(list(left), dtype=object))
