@@ -378,22 +378,23 @@ class Newton:
         dry friction at the end of the step. If `exact` is 1, the step used the exact law of dry
         friction, and otherwise a regularized law.
         """
-        impulses = self._impulses(at)
-        g = self._smooth(v, impulses)
+        impulses, ends = self._impulses(at), [rub.impulse for rub in dry]
+        loads = self._rubbed(self._smooth(v, impulses), v, ends, combined=True)
         rubs: list[Number] = []
         pending: Number = 0.0
         for of, rub in zip(self.p.dry, dry, strict=True):
             u, center = speed_along(of.row, v), rub.impulse
-            fails = less(0.0, center * u)  # the velocity has reversed
+            reversed_, fails = less(0.0, center * u), 0.0
             if not of.combined:
-                load = g[of.row[0][0]]
+                load = loads[of.row[0][0]]
                 within = less_equal(absolute(load), (1.0 + self._margin) * of.limit)
-                center = select(rub.held * within, of.bounded(load), center)
-                fails = select(rub.held, 1.0 - within, fails)
-            creeps = less(absolute(of.impulse(center, u)), of.limit) * less(0.0, absolute(u))
+                center, fails = select(rub.held * within, of.bounded(load), center), 1.0 - within
+            fails = select(rub.held, fails, reversed_)
+            creeps = less(absolute(of.impulse(center, u)), of.limit)
+            creeps = creeps if of.combined else creeps * less(0.0, absolute(u))
             pending = maximum(pending, select(exact, fails, creeps))
             rubs.append(center)
-        g = self._rubbed(g, v, rubs)
+        g = self._rubbed(loads, v, rubs, combined=False)
         pushes = [linear[2] for linear, _ in impulses]
         return Refined(v, g, self.residual(g), pushes, directions, rubs, pending)
 
@@ -403,14 +404,22 @@ class Newton:
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
         """Return the unbalanced momentum: H v minus the momentum of smooth forces and impulses."""
-        return self._rubbed(self._smooth(v, impulses), v, self.rubs)
+        g = self._smooth(v, impulses)
+        for combined in (True, False):
+            g = self._rubbed(g, v, self.rubs, combined=combined)
+        return g
 
-    def _rubbed(self, g: np.ndarray, v: np.ndarray, rubs: Sequence[Number]) -> np.ndarray:
-        """Subtract the momentum of dry friction, with the impulses `rubs` at rest, from g."""
+    def _rubbed(
+        self, g: np.ndarray, v: np.ndarray, rubs: Sequence[Number], *, combined: bool
+    ) -> np.ndarray:
+        """Subtract the momentum of dry friction, with the impulses `rubs` at rest, from g.
+
+        `combined` selects friction of combined coordinates, or else of single coordinates.
+        """
         found = g.copy()
         for dry, center in zip(self.p.dry, rubs, strict=True):
             rub = dry.impulse(center, speed_along(dry.row, v))
-            for k, a in dry.row:
+            for k, a in dry.row if dry.combined == combined else ():
                 found[k] = found[k] - a * rub
         return found
 
@@ -597,9 +606,7 @@ class Newton:
         along = [x for near in slots for x in near.directions]
         return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along, dry)
 
-    def part_step(
-        self, v: np.ndarray, g: np.ndarray, slope: Slope, exact: Number = 0.0
-    ) -> Refined:
+    def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope, exact: Number = 0.0) -> Refined:
         """Take a Newton step from v with gradient g, shortened by a line search (`_part`).
 
         The step uses the regularized law of dry friction (`Dry.impulse`). If `exact` is 1, the step
@@ -611,6 +618,7 @@ class Newton:
             for touch, (u, w) in zip(self.p.touches, at, strict=True)
         ]
         d, dry = self._step(v, slots, self._dry(v, exact), g)
+        d = self._snapped(v, d, dry)
         along = self.velocities(d)
         part = select(exact, 1.0, self._part(v, d, g, at, along))
         turned = [x for near in slots for x in near.directions]

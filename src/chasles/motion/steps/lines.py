@@ -9,7 +9,7 @@ from chasles.algorithms.spatial.lines import Line, lines
 from chasles.expr import Arena, Number
 from chasles.functions.programs import program
 from chasles.model import Model
-from chasles.motion.geometry.closed_forms import absolute, maximum, minimum
+from chasles.motion.geometry.closed_forms import absolute, less, maximum, minimum
 from chasles.motion.steps.algebra import absent, dot
 from chasles.motion.steps.bodies import Own, computed, neutral_posture, numbers_of
 from chasles.motion.steps.impulses import NORMAL, TANGENT, Normal, bound, stiffness
@@ -76,6 +76,10 @@ class Dry(NamedTuple):
         Otherwise, friction opposes one velocity coordinate, with the coefficient 1.
         """
         return len(self.row) > 1
+
+    def opposing(self, u: Number) -> Number:
+        """Return the impulse of sliding friction at the velocity u, or 0 if u is zero."""
+        return (less(u, 0.0) - less(0.0, u)) * self.limit
 
     def bounded(self, impulse: Number) -> Number:
         """Return the closest impulse whose magnitude is at most `limit`."""

@@ -39,7 +39,7 @@ from chasles.motion.geometry.closed_forms import (
 )
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
-from chasles.motion.steps.algebra import solved, symmetric, zeros
+from chasles.motion.steps.algebra import absent, solved, symmetric, zeros
 from chasles.motion.steps.apart import SOLVE, Apart, Pick, narrowing, solving
 from chasles.motion.steps.bodies import (
     Own,
@@ -68,6 +68,7 @@ from chasles.motion.steps.lines import (
     joint_stops,
     line_friction,
     line_stops,
+    speed_along,
 )
 from chasles.motion.steps.parameters import MODEL, Parameters
 from chasles.motion.steps.passive import Passive
@@ -381,10 +382,15 @@ class Steps:
         program ignores: all programs of the adjoint step have the same inputs.
         """
         fall = self._free.fall(self.model, self.own)
-        solve = apart.solve if apart else None
-        newton = Newton(self._problem, tolerance=tolerance, solve=solve)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
+        # A moving coordinate slides. Combinations of coordinates move due to rounding errors.
+        rubs = [
+            0.0 if dry.combined else dry.opposing(speed_along(dry.row, v))
+            for dry in self._problem.dry
+        ]
+        solve = apart.solve if apart else None
+        newton = Newton(self._problem, rubs=rubs, tolerance=tolerance, solve=solve)
         pushed = self.dt * self._given["forces"].reshape(-1, 3) if self.slots else zeros(0, 3)
         found = newton.first(v, SLACK * fall * self.dt, pushed)
         status = found.solved(tolerance) * (1.0 - self._fast(found.v))
@@ -690,7 +696,31 @@ class Steps:
         if self._reduced is None:
             return *moved(self.model, arena, q, way, v), 1.0
         G = seen(data, self._reduced.G)
-        return closed(self.model, arena, q, G @ way, G @ v, own)
+        there, last, margin = closed(self.model, arena, q, G @ way, G @ v, own)
+        return self._resting(q, there, G, way), last, margin
+
+    def _resting(
+        self, q: np.ndarray, there: np.ndarray, G: np.ndarray, way: np.ndarray
+    ) -> np.ndarray:
+        """Return the configuration `there` after a step, without rounding errors of joints at rest.
+
+        A joint with dry friction in its mechanism rests if the displacements `way` of all
+        independent coordinates that move the joint are zero. G maps these to all displacements.
+        """
+        model, found = self.model, there.copy()
+        for i in model.movers if self._problem.dry else ():
+            rows, place = G[model.velocity_slices[i]], model.position_slices[i]
+            moving = [
+                x for x, column in zip(way, rows.T, strict=True) if not all(map(absent, column))
+            ]
+            most: Number = 0.0
+            for x in moving:
+                most = maximum(most, absolute(x))
+            found[place] = [
+                select(less(0.0, most), new, old)
+                for new, old in zip(there[place], q[place], strict=True)
+            ]
+        return found
 
     def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
         """Return the displacement in a step with velocities v0 at its beginning and v at its end.
@@ -703,7 +733,11 @@ class Steps:
         if self._reduced is not None:
             v0 = v0[list(self._reduced.independent)]
         before = v0 + 0.5 * rate * (self.dt + early)
-        return early * before + (self.dt - early) * (v + 0.5 * rate * early)
+        way = early * before + (self.dt - early) * (v + 0.5 * rate * early)
+        for k in {k for dry in self._problem.dry for k, _ in dry.row}:
+            moves = maximum(absolute(v0[k]), absolute(v[k]))
+            way[k] = select(less(0.0, moves), way[k], 0.0)  # `rate` does not include friction
+        return way
 
     @property
     def _activations(self) -> int:
