@@ -68,9 +68,9 @@ TIED = 1e-6
 """Smallest pivot for the friction impulse of a combination of coordinates, relative to the inverse
 inertia. A smaller pivot means that other dry friction already holds the combination."""
 
-MARGIN = 1e-3
-"""Tolerance for the bounds of dry friction, and for the velocity of coordinates at rest, relative
-to the tolerance for the residual."""
+ROUNDING = 1e-3
+"""Relative velocity below which a held combination of coordinates is at rest, relative to the
+tolerance for the residual."""
 
 ROUNDS = 6
 """Number of rounds of the line search, each with two evaluations of the directional derivative
@@ -258,7 +258,7 @@ class Newton:
     rubs : Sequence[Number]
         Impulses of dry friction at rest (`Dry.impulse`), by default 0.
     tolerance : float
-        Tolerance for the residual.
+        Tolerance for the residual, and relative tolerance for the limit of dry friction.
     solve : Solver | None
         Solver of linear systems, by default `solution`.
     search : Search | None
@@ -275,7 +275,7 @@ class Newton:
         solve: Solver | None = None,
         search: Search | None = None,
     ) -> None:
-        self.p, self.fixed, self._margin = problem, fixed, MARGIN * tolerance
+        self.p, self.fixed, self._tolerance = problem, fixed, tolerance
         self.rubs = list(rubs) or [0.0] * len(problem.dry)
         self.held = dict(zip(map(id, problem.touches), held, strict=False))
         self._solve, self._search = solve or self.solution, search or self.searched
@@ -387,7 +387,7 @@ class Newton:
             reversed_, fails = less(0.0, center * u), 0.0
             if not of.combined:
                 load = loads[of.row[0][0]]
-                within = less_equal(absolute(load), (1.0 + self._margin) * of.limit)
+                within = less_equal(absolute(load), (1.0 + self._tolerance) * of.limit)
                 center, fails = select(rub.held * within, of.bounded(load), center), 1.0 - within
             fails = select(rub.held, fails, reversed_)
             creeps = less(absolute(of.impulse(center, u)), of.limit)
@@ -660,10 +660,12 @@ class Newton:
         within rounding errors.
         """
         p, found = self.p, d.copy()
+        least = (ROUNDING * self._tolerance) ** 2 * p.scale
         for of, rub in zip(p.dry, dry, strict=True):
             for k, _ in of.row if of.combined else ():
-                u, least = v[k] + found[k], self._margin * self._margin * p.scale * p.inverse[k]
-                found[k] = select(rub.held * less_equal(u * u, least), -v[k], found[k])
+                u = v[k] + found[k]
+                rests = rub.held * less_equal(u * u, least * p.inverse[k])
+                found[k] = select(rests, -v[k], found[k])
         return found
 
     def _part(

@@ -77,9 +77,14 @@ class Dry(NamedTuple):
         """
         return len(self.row) > 1
 
-    def opposing(self, u: Number) -> Number:
-        """Return the impulse of sliding friction at the velocity u, or 0 if u is zero."""
-        return (less(u, 0.0) - less(0.0, u)) * self.limit
+    def opposing(self, u: Number, margin: float) -> Number:
+        """Return the impulse of sliding friction at the velocity u.
+
+        The impulse is 0 if u is so small that a fraction `margin` of the limit would stop it.
+        """
+        momentum = TANGENT * self.stiffness * u
+        least = margin * self.limit
+        return (less(momentum, -least) - less(least, momentum)) * self.limit
 
     def bounded(self, impulse: Number) -> Number:
         """Return the closest impulse whose magnitude is at most `limit`."""

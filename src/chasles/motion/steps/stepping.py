@@ -386,7 +386,7 @@ class Steps:
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         # A moving coordinate slides. Combinations of coordinates move due to rounding errors.
         rubs = [
-            0.0 if dry.combined else dry.opposing(speed_along(dry.row, v))
+            0.0 if dry.combined else dry.opposing(speed_along(dry.row, v), tolerance)
             for dry in self._problem.dry
         ]
         solve = apart.solve if apart else None
