@@ -8,14 +8,22 @@ which of them stick, one step is exact for all contacts that stick. The first st
 contacts are active if gravity would close them, and stick or slide along their current velocity
 (`touching.expected`).
 
-If full Newton steps do not converge, each further step ends where the directional derivative
-of the cost along the step vanishes (`Newton.part_step`). The gradient of the cost is the unbalanced
+Dry friction of joints and tendons has no compliance. A step holds the velocities that friction
+holds, and sets them to zero exactly; the momentum balance then determines the impulses. A held
+velocity breaks away in the next step if its impulse exceeds the limit, and a sliding velocity that
+reverses is held in the next step. A coordinate is held by a large stiffness in the linear system.
+For a combination of coordinates, the impulse is an additional unknown.
+
+If full Newton steps do not converge, each further step ends where the directional derivative of the
+cost along the step vanishes (`Newton.part_step`). The gradient of the cost is the unbalanced
 momentum. These steps use only a fraction of the derivatives of friction (`Slope`), so that they
-resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
-(`fixed`). The problem with fixed normal impulses is convex, and its impulses add no energy.
-States that are solved only with fixed normal impulses are reported as unsolved. States with a
-residual above the tolerance after the last iteration are also unsolved; all their velocities are
-scaled down until the impulses do no positive work (`Newton.passive`).
+resemble steps for a convex problem. Dry friction then follows a regularized law (`lines.Dry`),
+until a step with the exact law satisfies both the momentum balance and this law. Finally, the
+normal impulses that bound friction are fixed (`fixed`). The problem with fixed normal impulses is
+convex, and its impulses add no energy. States that are solved only with fixed normal impulses are
+reported as unsolved. States with a residual above the tolerance after the last iteration are also
+unsolved; all their velocities are scaled down until the impulses do no positive work
+(`Newton.passive`).
 """
 
 from collections.abc import Callable, Sequence
@@ -384,12 +392,13 @@ class Newton:
         pending: Number = 0.0
         for of, rub in zip(self.p.dry, dry, strict=True):
             u, center = speed_along(of.row, v), rub.impulse
-            reversed_, fails = less(0.0, center * u), 0.0
+            beyond: Number = 0.0
             if not of.combined:
                 load = loads[of.row[0][0]]
-                within = less_equal(absolute(load), (1.0 + self._tolerance) * of.limit)
-                center, fails = select(rub.held * within, of.bounded(load), center), 1.0 - within
-            fails = select(rub.held, fails, reversed_)
+                beyond = less((1.0 + self._tolerance) * of.limit, absolute(load))
+                center = select(rub.held * (1.0 - beyond), of.bounded(load), center)
+            # A held velocity breaks away if the load is beyond the limit. Others must not reverse.
+            fails = select(rub.held, beyond, less(0.0, center * u))
             creeps = less(absolute(of.impulse(center, u)), of.limit)
             creeps = creeps if of.combined else creeps * less(0.0, absolute(u))
             pending = maximum(pending, select(exact, fails, creeps))

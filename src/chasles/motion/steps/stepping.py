@@ -158,6 +158,9 @@ HOLD, MOST = 60, 100
 Friction limits are proportional to the normal impulses.
 """
 
+PATIENT = 48
+"""Number of iterations after which the regularized law of dry friction (`lines.Dry`) suffices."""
+
 LONG = 16_000
 """Maximum number of operations for which a linear system is solved in the main program."""
 
@@ -526,7 +529,7 @@ class Steps:
         slope = Slope(*(select(exact, 1.0, x) for x in slope)) if problem.dry else slope
         found = newton.part_step(v, g, slope, exact)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
-        converged = found.solved(tolerance, final)
+        converged = found.solved(tolerance, less_equal(PATIENT, after) if problem.dry else 1.0)
         status = maximum(converged, final) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
         failed = less(2.5, status)
@@ -710,12 +713,10 @@ class Steps:
         model, found = self.model, there.copy()
         for i in model.movers if self._problem.dry else ():
             rows, place = G[model.velocity_slices[i]], model.position_slices[i]
-            moving = [
-                x for x, column in zip(way, rows.T, strict=True) if not all(map(absent, column))
-            ]
             most: Number = 0.0
-            for x in moving:
-                most = maximum(most, absolute(x))
+            for x, column in zip(way, rows.T, strict=True):
+                if not all(map(absent, column)):
+                    most = maximum(most, absolute(x))
             found[place] = [
                 select(less(0.0, most), new, old)
                 for new, old in zip(there[place], q[place], strict=True)
