@@ -173,6 +173,38 @@ def test_limits_and_dry_friction_of_joints(tmp_path: Path) -> None:
     check(Steps(robot, scene), q=q, qd=qd, tau=np.array([1.0, 0.5, 0.3, 0.1]))
 
 
+STRING = """<mujoco><worldbody><site name="hook" pos="0 0 1"/>
+<body name="weight" pos="0.2 0 0.5">
+  <joint name="x" type="slide" axis="1 0 0"/>
+  <joint name="z" type="slide" axis="0 0 1" frictionloss="{}"/>
+  <geom size="0.02" mass="0.5" contype="0" conaffinity="0"/><site name="eye"/></body>
+</worldbody><tendon><spatial name="string" frictionloss="{}">
+  <site site="hook"/><site site="eye"/></spatial></tendon></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("joint", "tendon", "qd"),
+    [
+        (0.0, 20.0, (1.0, 0.4)),
+        (0.0, 20.0, (0.0, 0.0)),
+        (0.0, 0.5, (0.3, 0.7)),
+        (1.0, 20.0, (1.0, 0.4)),
+        (20.0, 20.0, (0.01, 0.005)),
+        (20.0, 0.2, (0.0, 0.0)),
+        (1.0, 0.2, (0.0, 0.0)),
+    ],
+    ids=["tendon held", "at rest", "sliding", "both", "all held", "joint held", "breakaway"],
+)
+def test_dry_friction_of_a_tendon_and_a_joint(
+    tmp_path: Path, joint: float, tendon: float, qd: Any
+) -> None:
+    """The direction in which the tendon holds a body changes with the position of the body."""
+    robot = file(tmp_path, STRING.format(joint, tendon))
+    steps = Steps(robot, Scene(robot.model, (), (), True))
+    now = check(steps, q=np.array([0.1, 0.2]), qd=np.array(qd), tau=np.array([1.3, 0.4]))
+    assert now["unsolved"] == 0
+
+
 def stance(robot: chasles.Robot) -> np.ndarray:
     """Return a configuration with bent legs, and feet slightly in the ground.
 
@@ -364,6 +396,21 @@ def test_a_four_bar_with_restitution_limits_and_dry_friction() -> None:
         pressed, np.array([0.6]), np.array([toward]), place, np.zeros(3), 1e-6
     )
     assert abs(effort["work"][0]) > 1e-6
+
+
+@pytest.mark.parametrize("friction", [0.1, 2.0, 50.0])
+def test_a_five_bar_with_dry_friction(friction: float) -> None:
+    """Dry friction of dependent joints opposes combinations of the independent velocities."""
+    robot = chasles.robots.five_bar()
+    y = np.array([2.0, 0.9])
+    others = set(range(robot.nv)) - set(chosen(robot, robot.assemble(y)).independent)
+    first, second = (robot.model.source.joints[k].name for k in sorted(others))
+    robot = robot.with_parameters({f"{first}.friction": friction, f"{second}.friction": 0.1})
+    start = robot.assemble(y)
+    steps = looped(robot, start, [], dry=True)
+    assert len(steps.made.steps._problem.ties) == 2
+    tau, yd = np.array([0.2, -0.1, 0.3, 0.1]), np.array([0.2, -0.1])
+    check_along_loops(steps, y, yd, lambda y: robot.assemble(y, start), tau, 1e-6)
 
 
 def test_many_steps_with_a_loop() -> None:

@@ -94,8 +94,7 @@ def test_dry_friction_of_a_tendon_slows_it_or_holds_it(tmp_path: Path, friction:
     options = {"integrator": "time-stepping", "dissipation": True}
     run = robot.simulate([0.0, 0.0], [0.0, 0.0], duration=0.5, dt=1e-3, **options)
     slopes = run.qd[-1] / run.t[-1]
-    # The compliance of dry friction allows a relative creep of at most 1e-3.
-    assert slopes == pytest.approx(held(min(friction, TENSION)), rel=2e-3)
+    assert slopes == pytest.approx(held(min(friction, TENSION)), rel=1e-9)
 
 
 def test_a_string_makes_a_pendulum(tmp_path: Path) -> None:

@@ -122,9 +122,9 @@ def simulate(
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
-        load exceeds the friction; in "time-stepping", the joint creeps (docs/time-stepping.md).
-        With rigid contacts or limits, this option requires an explicit integrator or
-        "time-stepping". Default: True only in "time-stepping" with contacts from the robot's file.
+        load exceeds the friction. With rigid contacts or limits, this option requires an explicit
+        integrator or "time-stepping". Default: True only in "time-stepping" with contacts from the
+        robot's file.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional

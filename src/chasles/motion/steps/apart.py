@@ -187,7 +187,7 @@ def solving(problem: Problem, arena: Arena, data: Variable) -> Program:
     `problem` consists of expressions in the input `data`.
     """
     touches, stops, dry = problem.touches, len(problem.stops), len(problem.dry)
-    size = system_size(touches, stops + dry + len(problem.p))
+    size = system_size(touches, stops + dry + len(problem.p) + len(problem.ties))
     request = Variable("solve_request", (size,))
     entries = symbols(arena, request.name, request.shape)
     answer = Newton(problem).solution(system_of(list(entries), touches, stops, dry))

@@ -67,12 +67,14 @@ class Backward:
         own |= {x.name: symbols(arena, x.name, x.shape) for x in (*self.bars, *self.weights)}
         values: dict[str, Any] = steps._given | own
         v = values["point"]
-        _, held, _, brake = steps._remembered(values["memory"])
-        newton = Newton(steps._problem, list(held), less(HOLD, values["memory"][1]))
+        _, held, _, rubs, brake = steps._remembered(values["memory"])
+        fixed = less(HOLD, values["memory"][1])
+        newton = Newton(steps._problem, list(held), fixed, list(rubs))
         taken = [*steps.inputs, point, memory]
         after = self._after(v, brake)
         known = [(Variable(name, (len(x),)), x) for name, x in after.items()]
-        balance = (Variable("balance", v.shape), list(newton.balance(v)))
+        left = newton.balance(v)
+        balance = (Variable("balance", left.shape), list(left))
         for name in self.states:
             values[f"bar_{name}"] = own[f"bar_{name}"] + own[f"weight_{name}"]
         values["bar_q"] = by_entries(model, arena, after["q"], values["bar_q"])

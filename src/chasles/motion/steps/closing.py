@@ -27,7 +27,7 @@ from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import absent, dot, skew, solved, zeros
 from chasles.motion.steps.bodies import Own, computed
 from chasles.motion.steps.impulses import NORMAL, TANGENT, bounded, stiffness
-from chasles.motion.steps.lines import Dry, Row, Stop
+from chasles.motion.steps.lines import Dry, Row, Stop, gathered
 from chasles.motion.steps.touching import Touch
 
 CLOSINGS = 3
@@ -96,12 +96,14 @@ class Reduction(NamedTuple):
 
         M is the mass matrix reduced to these velocities.
         """
-        rows = [self.row(part.row) for part in dry]
+
+        def weight(row: Row) -> Number:
+            return _inverse_mass(M, _dense(row, len(M)))
+
+        reduced = [part._replace(row=self.row(part.row)) for part in dry]
         return [
-            part._replace(
-                row=row, stiffness=stiffness(TANGENT, _inverse_mass(M, _dense(row, len(M))))
-            )
-            for part, row in zip(dry, rows, strict=True)
+            part._replace(stiffness=stiffness(TANGENT, weight(part.row))) if part.combined else part
+            for part in gathered(reduced, lambda k: weight(((k, 1.0),)))
         ]
 
 

@@ -8,14 +8,22 @@ which of them stick, one step is exact for all contacts that stick. The first st
 contacts are active if gravity would close them, and stick or slide along their current velocity
 (`touching.expected`).
 
-If full Newton steps do not converge, each further step ends where the directional derivative
-of the cost along the step vanishes (`Newton.part_step`). The gradient of the cost is the unbalanced
+Dry friction of joints and tendons has no compliance. A step holds the velocities that friction
+holds, and sets them to zero exactly; the momentum balance then determines the impulses. A held
+velocity breaks away in the next step if its impulse exceeds the limit, and a sliding velocity that
+reverses is held in the next step. A coordinate is held by a large stiffness in the linear system.
+For a combination of coordinates, the impulse is an additional unknown.
+
+If full Newton steps do not converge, each further step ends where the directional derivative of the
+cost along the step vanishes (`Newton.part_step`). The gradient of the cost is the unbalanced
 momentum. These steps use only a fraction of the derivatives of friction (`Slope`), so that they
-resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
-(`fixed`). The problem with fixed normal impulses is convex, and its impulses add no energy.
-States that are solved only with fixed normal impulses are reported as unsolved. States with a
-residual above the tolerance after the last iteration are also unsolved; all their velocities are
-scaled down until the impulses do no positive work (`Newton.passive`).
+resemble steps for a convex problem. Dry friction then follows a regularized law (`lines.Dry`),
+until a step with the exact law satisfies both the momentum balance and this law. Finally, the
+normal impulses that bound friction are fixed (`fixed`). The problem with fixed normal impulses is
+convex, and its impulses add no energy. States that are solved only with fixed normal impulses are
+reported as unsolved. States with a residual above the tolerance after the last iteration are also
+unsolved; all their velocities are scaled down until the impulses do no positive work
+(`Newton.passive`).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +33,7 @@ import numpy as np
 
 from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import (
+    absolute,
     cross,
     less,
     less_equal,
@@ -42,7 +51,7 @@ from chasles.motion.steps.algebra import (
     total,
     zeros,
 )
-from chasles.motion.steps.impulses import SLOW
+from chasles.motion.steps.impulses import SLOW, TANGENT
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 from chasles.motion.steps.systems import System
 from chasles.motion.steps.touching import (
@@ -58,6 +67,18 @@ from chasles.motion.steps.touching import (
 
 PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
+
+HOLDING = 1e12
+"""Stiffness that holds a velocity coordinate at rest in the linear system of a Newton step,
+relative to the regularized stiffness of its dry friction."""
+
+TIED = 1e-6
+"""Smallest pivot for the friction impulse of a combination of coordinates, relative to the inverse
+inertia. A smaller pivot means that other dry friction already holds the combination."""
+
+ROUNDING = 1e-3
+"""Relative velocity below which a held combination of coordinates is at rest, relative to the
+tolerance for the residual."""
 
 ROUNDS = 6
 """Number of rounds of the line search, each with two evaluations of the directional derivative
@@ -105,8 +126,13 @@ class Problem(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of sliding-direction components of all contacts and dry-friction terms."""
-        return sum(touch.directions for touch in self.touches) + len(self.dry)
+        """Total number of sliding-direction components of all contacts."""
+        return sum(touch.directions for touch in self.touches)
+
+    @property
+    def ties(self) -> list[Dry]:
+        """Dry friction that opposes a combination of several velocity coordinates."""
+        return [dry for dry in self.dry if dry.combined]
 
 
 class Refined(NamedTuple):
@@ -123,7 +149,11 @@ class Refined(NamedTuple):
     pushes : list[Number]
         Normal impulses of the contact slots.
     directions : list[Number]
-        Sliding directions of contacts and of dry friction.
+        Sliding directions of contacts.
+    rubs : list[Number]
+        Impulses of dry friction at rest (`Dry.impulse`).
+    pending : Number
+        1 if dry friction does not yet satisfy its exact law, else 0.
     """
 
     v: np.ndarray
@@ -131,6 +161,38 @@ class Refined(NamedTuple):
     residual: Number
     pushes: list[Number]
     directions: list[Number]
+    rubs: list[Number]
+    pending: Number
+
+    def solved(self, tolerance: float, final: Number = 0.0) -> Number:
+        """Return 1 if the momentum balance and the law of dry friction are satisfied, else 0.
+
+        If `final` is 1, only the momentum balance counts.
+        """
+        return less_equal(self.residual, tolerance) * (1.0 - self.pending * (1.0 - final))
+
+
+class Rubbed(NamedTuple):
+    """Dry friction in a Newton step.
+
+    Attributes
+    ----------
+    held : Number
+        1 if the step brings the velocity exactly to zero, else 0.
+    slope : Number
+        Negative derivative of the impulse with respect to the velocity. For a combination of
+        coordinates, it is 1 if the velocity is held, 0.5 for the regularized law, and 0 if the
+        impulse is constant (`Newton._jacobian`).
+    impulse : Number
+        Impulse at the start or at the end of the step.
+    u : Number
+        Velocity at the start of the step.
+    """
+
+    held: Number
+    slope: Number
+    impulse: Number
+    u: Number
 
 
 class Line(NamedTuple):
@@ -201,6 +263,10 @@ class Newton:
     fixed : Number
         1 if friction is bounded by the impulses `held`, 0 if friction is bounded by the current
         normal impulses.
+    rubs : Sequence[Number]
+        Impulses of dry friction at rest (`Dry.impulse`), by default 0.
+    tolerance : float
+        Tolerance for the residual, and relative tolerance for the limit of dry friction.
     solve : Solver | None
         Solver of linear systems, by default `solution`.
     search : Search | None
@@ -212,10 +278,13 @@ class Newton:
         problem: Problem,
         held: Sequence[Number] = (),
         fixed: Number = 0.0,
+        rubs: Sequence[Number] = (),
+        tolerance: float = 0.0,
         solve: Solver | None = None,
         search: Search | None = None,
     ) -> None:
-        self.p, self.fixed = problem, fixed
+        self.p, self.fixed, self._tolerance = problem, fixed, tolerance
+        self.rubs = list(rubs) or [0.0] * len(problem.dry)
         self.held = dict(zip(map(id, problem.touches), held, strict=False))
         self._solve, self._search = solve or self.solution, search or self.searched
 
@@ -303,15 +372,40 @@ class Newton:
 
     # Balance of momentum ------------------------------------------------------------------------
 
-    def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
+    def _found(
+        self,
+        v: np.ndarray,
+        at: Motions,
+        directions: list[Number],
+        dry: Sequence[Rubbed],
+        exact: Number = 1.0,
+    ) -> Refined:
         """Return the result of a Newton step that ends at the joint velocities v.
 
-        `at` contains the corresponding velocities of the potential contact points.
+        `at` contains the corresponding velocities of the potential contact points, and `dry` the
+        dry friction at the end of the step. If `exact` is 1, the step used the exact law of dry
+        friction, and otherwise a regularized law.
         """
-        impulses = self._impulses(at)
-        g = self._balance(v, impulses)
+        impulses, ends = self._impulses(at), [rub.impulse for rub in dry]
+        loads = self._rubbed(self._smooth(v, impulses), v, ends, combined=True)
+        rubs: list[Number] = []
+        pending: Number = 0.0
+        for of, rub in zip(self.p.dry, dry, strict=True):
+            u, center = speed_along(of.row, v), rub.impulse
+            beyond: Number = 0.0
+            if not of.combined:
+                load = loads[of.row[0][0]]
+                beyond = less((1.0 + self._tolerance) * of.limit, absolute(load))
+                center = select(rub.held * (1.0 - beyond), of.bounded(load), center)
+            # A held velocity breaks away if the load is beyond the limit. Others must not reverse.
+            fails = select(rub.held, beyond, less(0.0, center * u))
+            creeps = less(absolute(of.impulse(center, u)), of.limit)
+            creeps = creeps if of.combined else creeps * less(0.0, absolute(u))
+            pending = maximum(pending, select(exact, fails, creeps))
+            rubs.append(center)
+        g = self._rubbed(loads, v, rubs, combined=False)
         pushes = [linear[2] for linear, _ in impulses]
-        return Refined(v, g, self.residual(g), pushes, directions)
+        return Refined(v, g, self.residual(g), pushes, directions, rubs, pending)
 
     def residual(self, gradient: np.ndarray) -> Number:
         """Return the norm of the unbalanced momentum, relative to the reference momentum."""
@@ -319,16 +413,33 @@ class Newton:
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
         """Return the unbalanced momentum: H v minus the momentum of smooth forces and impulses."""
+        g = self._smooth(v, impulses)
+        for combined in (True, False):
+            g = self._rubbed(g, v, self.rubs, combined=combined)
+        return g
+
+    def _rubbed(
+        self, g: np.ndarray, v: np.ndarray, rubs: Sequence[Number], *, combined: bool
+    ) -> np.ndarray:
+        """Subtract the momentum of dry friction, with the impulses `rubs` at rest, from g.
+
+        `combined` selects friction of combined coordinates, or else of single coordinates.
+        """
+        found = g.copy()
+        for dry, center in zip(self.p.dry, rubs, strict=True):
+            rub = dry.impulse(center, speed_along(dry.row, v))
+            for k, a in dry.row if dry.combined == combined else ():
+                found[k] = found[k] - a * rub
+        return found
+
+    def _smooth(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
+        """Return the unbalanced momentum without dry friction."""
         p = self.p
         g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p - self._applied(impulses)
         for stop in p.stops:
             push = stop.term.impulse(speed_along(stop.row, v))
             for k, a in stop.row:
                 g[k] = g[k] - a * push
-        for dry in p.dry:
-            rub = dry.term.impulse([speed_along(dry.row, v)])[0]
-            for k, a in dry.row:
-                g[k] = g[k] - a * rub
         return g
 
     def _applied(self, impulses: Motions) -> np.ndarray:
@@ -350,14 +461,38 @@ class Newton:
                 found[k] = found[k] + dot(J, wrench)
         return found
 
-    def _solved(
-        self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
-    ) -> np.ndarray:
-        """Solve the linear system of a Newton step at v with the right-hand side g.
+    def _step(
+        self, v: np.ndarray, slots: Sequence[Near], dry: Sequence[Rubbed], g: np.ndarray
+    ) -> tuple[np.ndarray, list[Rubbed]]:
+        """Return the change of the velocities v in a Newton step, and dry friction at its end.
 
-        `slots` are the linearized contact slots, and `rubbing` the derivatives of dry friction.
+        `slots` are the linearized contact slots, `dry` is the dry friction at v, and g is the
+        unbalanced momentum.
         """
-        return self._solve(System(slots, self._stopping(v), rubbing, g))
+        each, g, ties = list(zip(self.p.dry, dry, strict=True)), g.copy(), []
+        for of, rub in each:
+            if of.combined:
+                ties.append(rub.held * rub.u)
+            else:
+                k = of.row[0][0]
+                g[k] = g[k] + rub.held * rub.slope * rub.u
+        slopes = [rub.slope for rub in dry]
+        x = -self._solve(System(slots, self._stopping(v), slopes, np.append(g, ties)))
+        d, more = x[: len(g)], iter(x[len(g) :])
+        ends = []
+        for of, rub in each:
+            if of.combined:
+                last = of.bounded(rub.impulse + next(more))
+            else:
+                k = of.row[0][0]
+                # For a coordinate that was at rest, d[k] is the quotient of an impulse and a large
+                # slope. Otherwise, the impulse is not known, and 0 stands for friction at rest.
+                rests = less_equal(absolute(rub.u), 0.0)
+                last = of.bounded(rests * (rub.impulse - rub.slope * d[k]))
+                last = select(rub.held, last, rub.impulse)
+                d[k] = select(rub.held, -rub.u, d[k])
+            ends.append(rub._replace(impulse=last))
+        return d, ends
 
     def _stopping(self, v: np.ndarray) -> list[Number]:
         """Return the velocity derivatives of the impulses at joint and tendon limits."""
@@ -366,12 +501,25 @@ class Newton:
     def solution(self, system: System) -> np.ndarray:
         """Return the solution of the linear system of a Newton step."""
         *slopes, g = system
-        return solved_square(self._jacobian(*slopes), g, self.p.order, PIVOT / self.p.inverse)
+        return self._eliminated(self._jacobian(*slopes), g)
+
+    def _eliminated(self, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Solve A x = b for velocities and impulses of dry friction, impulses last."""
+        p, ties = self.p, self.p.ties
+        least = [TIED / (TANGENT * dry.stiffness) for dry in ties]
+        order = (*range(len(p.p), len(p.p) + len(ties)), *p.order)
+        return solved_square(A, b, order, np.append(PIVOT / p.inverse, least))
 
     def _jacobian(
         self, slots: Sequence[Near], stopping: Sequence[Number], rubbing: Sequence[Number]
     ) -> np.ndarray:
-        """Return the derivative of the momentum balance with respect to the velocities."""
+        """Return the derivative of the momentum balance with respect to the velocities.
+
+        If dry friction opposes combinations of coordinates, there are more rows and columns. The
+        additional unknowns are changes x of the friction impulses, and the additional equations
+        are s a d + (1 - s) x / k = 0. Here s is the entry of `rubbing`, d the change of the
+        velocities, a the row of the combination, and k the stiffness of the regularized law.
+        """
         p = self.p
         n, H = len(p.p), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
@@ -392,25 +540,43 @@ class Newton:
                 H[i, j] = H[i, j] + _between(signed[i], signed[j], spatial, sums)
         for stop, slope in zip(p.stops, stopping, strict=True):
             stiffen(H, stop.row, slope)
+        ties = []
         for dry, slope in zip(p.dry, rubbing, strict=True):
-            stiffen(H, dry.row, slope)
-        return H
+            if dry.combined:
+                ties.append((dry, slope))
+            else:
+                stiffen(H, dry.row, slope)
+        found = zeros(n + len(ties), n + len(ties))
+        found[:n, :n] = H
+        for k, (dry, s) in enumerate(ties, n):
+            found[k, k] = (1.0 - s) / dry.stiffness
+            for i, a in dry.row:
+                found[k, i], found[i, k] = s * a, -a
+        return found
 
     # Adjoint ------------------------------------------------------------------------------------
 
     def balance(self, v: np.ndarray) -> np.ndarray:
-        """Return the unbalanced momentum at velocities v."""
-        return self._balance(v, self._impulses(self.velocities(v)))
+        """Return the unbalanced momentum at velocities v.
+
+        The result also contains the velocities that dry friction of combined coordinates holds at
+        zero.
+        """
+        g = self._balance(v, self._impulses(self.velocities(v)))
+        each = zip(self.p.dry, self._dry(v), strict=True)
+        return np.append(g, [rub.held * rub.u for of, rub in each if of.combined])
 
     def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Solve the linear system with the transposed Jacobian at v and the right-hand side x."""
+        """Solve the linear system with the transposed Jacobian at v.
+
+        The right-hand side is x, and zero for the additional equations of dry friction.
+        """
         slots = [
             linearized(touch, u, w, self._limiting, Slope(), ())
             for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
         ]
-        rubbing, _, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
-        H = self._jacobian(slots, self._stopping(v), rubbing)
-        return solved_square(H.T, x, self.p.order, PIVOT / self.p.inverse)
+        H = self._jacobian(slots, self._stopping(v), [rub.slope for rub in self._dry(v)])
+        return self._eliminated(H.T, np.append(x, zeros(len(self.p.ties))))
 
     # Steps --------------------------------------------------------------------------------------
 
@@ -423,11 +589,11 @@ class Newton:
         """
         at = zip(self.p.touches, self.velocities(v), before, strict=True)
         slots = [expected(touch, u, w, slack, f) for touch, (u, w), f in at]
-        rubbing, directions, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
         g = self._balance(v, [near.impulses for near in slots])
-        new = v - self._solved(v, slots, rubbing, g)
-        along = [x for near in slots for x in near.directions] + directions
-        return self._found(new, self.velocities(new), along)
+        d, dry = self._step(v, slots, self._dry(v), g)
+        new = v + self._snapped(v, d, dry)
+        along = [x for near in slots for x in near.directions]
+        return self._found(new, self.velocities(new), along, dry)
 
     def whole_step(
         self, v: np.ndarray, g: np.ndarray, last: Sequence[Number], again: Number = 0.0
@@ -442,30 +608,34 @@ class Newton:
             linearized(touch, u, w, self._limiting, slope, z, again)
             for touch, (u, w), z in zip(self.p.touches, at, each, strict=True)
         ]
-        rubbing, directions, missing = self._dry(v, slope, last[len(last) - len(self.p.dry) :])
         assumed = zip(slots, self._impulses(at), strict=True)
         change = [(a.impulses[0] - f, a.impulses[1] - t) for a, (f, t) in assumed]
-        g = g - self._applied(change)
-        for dry, more in zip(self.p.dry, missing, strict=True):
-            for k, a in dry.row:
-                g[k] = g[k] - a * more
-        d = -self._solved(v, slots, rubbing, g)
-        along = [x for near in slots for x in near.directions] + directions
-        return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
+        d, dry = self._step(v, slots, self._dry(v), g - self._applied(change))
+        d = self._snapped(v, d, dry)
+        along = [x for near in slots for x in near.directions]
+        return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along, dry)
 
-    def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
-        """Take a Newton step from v with gradient g, shortened by a line search (`_part`)."""
+    def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope, exact: Number = 0.0) -> Refined:
+        """Take a Newton step from v with gradient g, shortened by a line search (`_part`).
+
+        The step uses the regularized law of dry friction (`Dry.impulse`). If `exact` is 1, the step
+        is a full step with the exact law.
+        """
         at = self.velocities(v)
         slots = [
             linearized(touch, u, w, self._limiting, slope)
             for touch, (u, w) in zip(self.p.touches, at, strict=True)
         ]
-        rubbing, directions, _ = self._dry(v, slope, [0.0] * len(self.p.dry))
-        d = -self._solved(v, slots, rubbing, g)
+        d, dry = self._step(v, slots, self._dry(v, exact), g)
+        d = self._snapped(v, d, dry)
         along = self.velocities(d)
-        part = self._part(v, d, g, at, along)
-        turned = [x for near in slots for x in near.directions] + directions
-        return self._found(v + part * d, _ahead(at, along, part), turned)
+        part = select(exact, 1.0, self._part(v, d, g, at, along))
+        turned = [x for near in slots for x in near.directions]
+        ends = [
+            rub._replace(impulse=select(exact, rub.impulse, center))
+            for rub, center in zip(dry, self.rubs, strict=True)
+        ]
+        return self._found(v + part * d, _ahead(at, along, part), turned, ends, exact)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
         """Split a flat list of sliding directions into one list per contact."""
@@ -475,24 +645,37 @@ class Newton:
             start += touch.directions
         return found
 
-    def _dry(
-        self, v: np.ndarray, slope: Slope, last: Sequence[Number]
-    ) -> tuple[list[Number], list[Number], list[Number]]:
-        """Linearize dry friction of joints and tendons about the velocities v.
+    def _dry(self, v: np.ndarray, exact: Number = 1.0) -> list[Rubbed]:
+        """Return the dry friction of joints and tendons in a Newton step that starts at v.
 
-        The results are derivatives, sliding directions, and corrections of the impulses, one entry
-        per `Dry` object. `last` contains the sliding directions in the previous iteration.
+        If `exact` is 1, dry friction is held at rest if its impulse is below the limit, or if the
+        last step reversed its velocity. Otherwise, friction follows the regularized law.
         """
-        slopes, directions, missing = [], [], []
-        for dry, z in zip(self.p.dry, last, strict=True):
+        found = []
+        for dry, center in zip(self.p.dry, self.rubs, strict=True):
             u = speed_along(dry.row, v)
-            k, inverse, slides = dry.term.factor([u])
-            back = less(u * z, 0.0)
-            stiff, slides = select(back, dry.stiffness, k), select(back, 0.0, slides)
-            slopes.append(stiff * (1.0 - slope.sliding * slides))
-            directions.append(slides * inverse * u)
-            missing.append((k - stiff) * u)
-        return slopes, directions, missing
+            impulse = dry.impulse(center, u)
+            sticks = less(absolute(impulse), dry.limit)
+            held = exact * maximum(sticks, less(0.0, center * u))
+            hard, soft = (1.0, 0.5) if dry.combined else (HOLDING * dry.stiffness, dry.stiffness)
+            slope = select(exact, held * hard, sticks * soft)
+            found.append(Rubbed(held, slope, impulse, u))
+        return found
+
+    def _snapped(self, v: np.ndarray, d: np.ndarray, dry: Sequence[Rubbed]) -> np.ndarray:
+        """Return the change d of the velocities v, with rounding errors of coordinates removed.
+
+        The coordinates of a held combination come exactly to rest if their velocities are zero to
+        within rounding errors.
+        """
+        p, found = self.p, d.copy()
+        least = (ROUNDING * self._tolerance) ** 2 * p.scale
+        for of, rub in zip(p.dry, dry, strict=True):
+            for k, _ in of.row if of.combined else ():
+                u = v[k] + found[k]
+                rests = rub.held * less_equal(u * u, least * p.inverse[k])
+                found[k] = select(rests, -v[k], found[k])
+        return found
 
     def _part(
         self, v: np.ndarray, d: np.ndarray, g: np.ndarray, at: Motions, along: Motions
@@ -547,8 +730,8 @@ class Newton:
         for stop in self.p.stops:
             push = stop.term.impulse(speed_along(stop.row, v))
             total = total + push * speed_along(stop.row, d)
-        for dry in self.p.dry:
-            rub = dry.term.impulse([speed_along(dry.row, v)])[0]
+        for dry, center in zip(self.p.dry, self.rubs, strict=True):
+            rub = dry.impulse(center, speed_along(dry.row, v))
             total = total + rub * speed_along(dry.row, d)
         return total
 

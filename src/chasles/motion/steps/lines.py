@@ -1,6 +1,6 @@
 """Limits and dry friction of joints and tendons in a time step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +9,10 @@ from chasles.algorithms.spatial.lines import Line, lines
 from chasles.expr import Arena, Number
 from chasles.functions.programs import program
 from chasles.model import Model
-from chasles.motion.geometry.closed_forms import maximum
+from chasles.motion.geometry.closed_forms import absolute, less, maximum, minimum
 from chasles.motion.steps.algebra import absent, dot
 from chasles.motion.steps.bodies import Own, computed, neutral_posture, numbers_of
-from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound, stiffness
+from chasles.motion.steps.impulses import NORMAL, TANGENT, Normal, bound, stiffness
 
 Row = tuple[tuple[int, Number], ...]
 """Linear combination of joint velocities, as pairs (index, coefficient) of the nonzero terms."""
@@ -50,7 +50,10 @@ class Stop(NamedTuple):
 
 
 class Dry(NamedTuple):
-    """Dry friction of a joint or tendon.
+    """Dry friction of joints and tendons.
+
+    The impulse is any value between -limit and limit while the velocity along `row` is zero.
+    Otherwise, the impulse has the magnitude `limit` and opposes the velocity.
 
     Attributes
     ----------
@@ -59,7 +62,7 @@ class Dry(NamedTuple):
     limit : Number
         Largest impulse.
     stiffness : Number
-        Impulse per unit velocity while friction sticks.
+        Impulse per unit velocity in a regularized law (`impulse`), which only iterations use.
     """
 
     row: Row
@@ -67,9 +70,32 @@ class Dry(NamedTuple):
     stiffness: Number
 
     @property
-    def term(self) -> Friction:
-        """Law for the friction impulse."""
-        return Friction(self.limit, self.stiffness)
+    def combined(self) -> bool:
+        """Return True if friction opposes a combination of several velocity coordinates.
+
+        Otherwise, friction opposes one velocity coordinate, with the coefficient 1.
+        """
+        return len(self.row) > 1
+
+    def opposing(self, u: Number, margin: float) -> Number:
+        """Return the impulse of sliding friction at the velocity u.
+
+        The impulse is 0 if u is so small that a fraction `margin` of the limit would stop it.
+        """
+        momentum = TANGENT * self.stiffness * u
+        least = margin * self.limit
+        return (less(momentum, -least) - less(least, momentum)) * self.limit
+
+    def bounded(self, impulse: Number) -> Number:
+        """Return the closest impulse whose magnitude is at most `limit`."""
+        return maximum(minimum(impulse, self.limit), -self.limit)
+
+    def impulse(self, center: Number, u: Number) -> Number:
+        """Return the regularized impulse at the velocity u, with the impulse `center` at rest.
+
+        The exact law is satisfied if u is zero, or if `center` is the limit that opposes u.
+        """
+        return self.bounded(center - self.stiffness * u)
 
 
 def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
@@ -166,6 +192,21 @@ def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list
         for k, limit in enumerate(friction)
         if not absent(limit)
     ]
+
+
+def gathered(every: Sequence[Dry], weight: Callable[[int], Number]) -> list[Dry]:
+    """Add up the dry friction that opposes the same velocity coordinate.
+
+    Friction that opposes a combination of several coordinates remains unchanged. `weight` returns
+    the inverse inertia of a coordinate.
+    """
+    limits: dict[int, Number] = {}
+    for dry in every:
+        if len(dry.row) == 1:
+            ((k, a),) = dry.row
+            limits[k] = limits.get(k, 0.0) + absolute(a) * dry.limit
+    found = [Dry(((k, 1.0),), x, stiffness(TANGENT, weight(k))) for k, x in limits.items()]
+    return found + [dry for dry in every if dry.combined]
 
 
 def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:

@@ -39,7 +39,7 @@ from chasles.motion.geometry.closed_forms import (
 )
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
-from chasles.motion.steps.algebra import solved, symmetric, zeros
+from chasles.motion.steps.algebra import absent, solved, symmetric, zeros
 from chasles.motion.steps.apart import SOLVE, Apart, Pick, narrowing, solving
 from chasles.motion.steps.bodies import (
     Own,
@@ -63,10 +63,12 @@ from chasles.motion.steps.convex import Newton, Problem
 from chasles.motion.steps.lines import (
     Row,
     drawn,
+    gathered,
     joint_friction,
     joint_stops,
     line_friction,
     line_stops,
+    speed_along,
 )
 from chasles.motion.steps.parameters import MODEL, Parameters
 from chasles.motion.steps.passive import Passive
@@ -93,7 +95,8 @@ MEMORY = 5
 previous residuals.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
-iterations, the sliding directions, and the velocity correction (`braking`). The status is 0 (in
+iterations, the sliding directions, the impulses of dry friction, and the velocity correction
+(`braking`). The status is 0 (in
 progress), 1 (solved), 2 (solved only with fixed normal impulses) or 3 (not solved).
 """
 
@@ -154,6 +157,9 @@ HOLD, MOST = 60, 100
 
 Friction limits are proportional to the normal impulses.
 """
+
+PATIENT = 48
+"""Number of iterations after which the regularized law of dry friction (`lines.Dry`) suffices."""
 
 LONG = 16_000
 """Maximum number of operations for which a linear system is solved in the main program."""
@@ -313,6 +319,8 @@ class Steps:
         stops += line_stops(self._lines, dt) if scene.stopped else []
         if loops is not None:
             stops, dry = loops.stops(M, stops), loops.dry(M, dry)
+        else:
+            dry = gathered(dry, lambda k: mass[k, k])
         self._problem = Problem(H, p, inverse, scale, carriers, touches, stops, dry, tuple(places))
         kept = [H, p, inverse, scale, *carriers, self.early, *(s.bound for s in stops)]
         kept += [self._missed, *(s.weight for s in stops), *(part.stiffness for part in dry)]
@@ -377,14 +385,21 @@ class Steps:
         program ignores: all programs of the adjoint step have the same inputs.
         """
         fall = self._free.fall(self.model, self.own)
-        newton = Newton(self._problem, solve=apart.solve if apart else None)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
+        # A moving coordinate slides. Combinations of coordinates move due to rounding errors.
+        rubs = [
+            0.0 if dry.combined else dry.opposing(speed_along(dry.row, v), tolerance)
+            for dry in self._problem.dry
+        ]
+        solve = apart.solve if apart else None
+        newton = Newton(self._problem, rubs=rubs, tolerance=tolerance, solve=solve)
         pushed = self.dt * self._given["forces"].reshape(-1, 3) if self.slots else zeros(0, 3)
         found = newton.first(v, SLACK * fall * self.dt, pushed)
-        status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
+        status = found.solved(tolerance) * (1.0 - self._fast(found.v))
         memory = [status, 1.0, found.residual, 0.0, 0.0]
-        memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]
+        memory += [*found.gradient, *found.pushes, *found.directions, *found.rubs]
+        memory += [0.0] * self._brakes
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
         return self._tiled("begin", [*before, *self.inputs, *after], outputs, apart)
@@ -441,7 +456,7 @@ class Steps:
     @property
     def _between(self) -> list[Variable]:
         n = len(self._problem.p)
-        rest = self.slots + self._problem.directions + self._brakes
+        rest = self.slots + self._problem.directions + len(self._problem.dry) + self._brakes
         sizes = (n, MEMORY + n + rest, len(self._carried.entries))
         return [Variable(name, (size,)) for name, size in zip(CARRIED, sizes, strict=True)]
 
@@ -449,10 +464,11 @@ class Steps:
         """Return the arrays in the solver state `memory`, without the first `MEMORY` entries.
 
         The arrays are the gradient, the normal impulses that bound friction, the sliding
-        directions, and the velocity correction.
+        directions, the impulses of dry friction, and the velocity correction.
         """
-        n = len(self._problem.p)
-        return np.split(memory[MEMORY:], np.cumsum([n, self.slots, self._problem.directions]))
+        p = self._problem
+        sizes = [len(p.p), self.slots, p.directions, len(p.dry)]
+        return np.split(memory[MEMORY:], np.cumsum(sizes))
 
     @property
     def _brakes(self) -> int:
@@ -471,17 +487,18 @@ class Steps:
         The program does not change states that are solved or have taken `QUICK` iterations.
         """
         v, memory, problem, _ = self._between_symbols()
-        g, held, last, brake = self._remembered(memory)
+        g, held, last, rubs, brake = self._remembered(memory)
         again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
         again = again * less(tolerance, memory[2])
-        newton = Newton(problem, solve=apart.solve if apart else None)
+        solve = apart.solve if apart else None
+        newton = Newton(problem, rubs=list(rubs), tolerance=tolerance, solve=solve)
         found = newton.whole_step(v, g, list(last), again)
-        status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
+        status = found.solved(tolerance) * (1.0 - self._fast(found.v))
         most = select(again, WORSE * maximum(memory[2], memory[3]), LARGEST)
         fine = less_equal(found.residual, most)
         count = select(fine, memory[1] + 1.0, QUICK)
         new = [status, count, found.residual, *memory[2:4]]
-        new += [*found.gradient, *held, *found.directions, *brake]
+        new += [*found.gradient, *held, *found.directions, *found.rubs, *brake]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
         return self._iteration("refine", v, memory, done, found.v, new, fine, apart)
 
@@ -498,7 +515,7 @@ class Steps:
 
     def _late(self, name: str, tolerance: float, apart: Apart | None) -> Program:
         v, memory, problem, data = self._between_symbols()
-        g, held, along, _ = self._remembered(memory)
+        g, held, along, rubs, _ = self._remembered(memory)
         count = memory[1]
         after, fixed = count + 1.0, less_equal(HOLD, count)
         slope = LATE[0][1]
@@ -506,10 +523,13 @@ class Steps:
             begun = less_equal(number, count)
             slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
         hooks = (apart.solve, apart.search) if apart else (None, None)
-        newton = Newton(problem, list(held), fixed, *hooks)
-        found = newton.part_step(v, g, slope)
+        newton = Newton(problem, list(held), fixed, list(rubs), tolerance, *hooks)
+        # States whose regularized problem is solved take a step with the exact law.
+        exact = less_equal(memory[2], tolerance) if problem.dry else 0.0
+        slope = Slope(*(select(exact, 1.0, x) for x in slope)) if problem.dry else slope
+        found = newton.part_step(v, g, slope, exact)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
-        converged = less_equal(found.residual, tolerance)
+        converged = found.solved(tolerance, less_equal(PATIENT, after) if problem.dry else 1.0)
         status = maximum(converged, final) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
         failed = less(2.5, status)
@@ -519,7 +539,7 @@ class Steps:
         new = [status, after, select(fine, found.residual, LARGEST), *memory[3:MEMORY]]
         mark = [self._fast(point), *[0.0] * self._brakes][: self._brakes]
         brake = mark if name == "search" else self._brake(point, data)
-        new += [*found.gradient, *bounds, *along, *brake]
+        new += [*found.gradient, *bounds, *along, *found.rubs, *brake]
         kept = maximum(fine, final)
         return self._iteration(name, v, memory, memory[0], point, new, kept, apart)
 
@@ -628,8 +648,8 @@ class Steps:
         arena = v[0].arena
         if name == SOLVE:
             return solving(problem, arena, data)
-        _, held, *_ = self._remembered(past)
-        newton = Newton(problem, list(held), less_equal(HOLD, past[1]))
+        _, held, _, rubs, _ = self._remembered(past)
+        newton = Newton(problem, list(held), less_equal(HOLD, past[1]), list(rubs))
         return narrowing(newton, arena, memory, data)
 
     # State after the step -----------------------------------------------------------------------
@@ -643,7 +663,7 @@ class Steps:
         q, v0, v, data = (given[name] for name in ("q", "qd", "point", "data"))
         own = self._free.of_model(given.get(MODEL))
         there, last, margin = self._ended(arena, q, v0, v, data, own)
-        _, held, _, brake = self._remembered(given["memory"])
+        _, held, *_, brake = self._remembered(given["memory"])
         if self._smooth is not None:
             last = braking.slowed(model, last, brake)
         fixed = less(HOLD, given["memory"][1])
@@ -679,7 +699,29 @@ class Steps:
         if self._reduced is None:
             return *moved(self.model, arena, q, way, v), 1.0
         G = seen(data, self._reduced.G)
-        return closed(self.model, arena, q, G @ way, G @ v, own)
+        there, last, margin = closed(self.model, arena, q, G @ way, G @ v, own)
+        return self._resting(q, there, G, way), last, margin
+
+    def _resting(
+        self, q: np.ndarray, there: np.ndarray, G: np.ndarray, way: np.ndarray
+    ) -> np.ndarray:
+        """Return the configuration `there` after a step, without rounding errors of joints at rest.
+
+        A joint with dry friction in its mechanism rests if the displacements `way` of all
+        independent coordinates that move the joint are zero. G maps these to all displacements.
+        """
+        model, found = self.model, there.copy()
+        for i in model.movers if self._problem.dry else ():
+            rows, place = G[model.velocity_slices[i]], model.position_slices[i]
+            most: Number = 0.0
+            for x, column in zip(way, rows.T, strict=True):
+                if not all(map(absent, column)):
+                    most = maximum(most, absolute(x))
+            found[place] = [
+                select(less(0.0, most), new, old)
+                for new, old in zip(there[place], q[place], strict=True)
+            ]
+        return found
 
     def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
         """Return the displacement in a step with velocities v0 at its beginning and v at its end.
@@ -692,7 +734,11 @@ class Steps:
         if self._reduced is not None:
             v0 = v0[list(self._reduced.independent)]
         before = v0 + 0.5 * rate * (self.dt + early)
-        return early * before + (self.dt - early) * (v + 0.5 * rate * early)
+        way = early * before + (self.dt - early) * (v + 0.5 * rate * early)
+        for k in {k for dry in self._problem.dry for k, _ in dry.row}:
+            moves = maximum(absolute(v0[k]), absolute(v[k]))
+            way[k] = select(less(0.0, moves), way[k], 0.0)  # `rate` does not include friction
+        return way
 
     @property
     def _activations(self) -> int:

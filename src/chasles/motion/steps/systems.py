@@ -20,10 +20,13 @@ class System(NamedTuple):
     ----------
     slots : Sequence[Near]
         Linearized impulses at the contact slots (potential contact points).
-    stopping, rubbing : Sequence[Number]
-        Derivatives of the impulses of joint and tendon limits, and of dry friction.
+    stopping : Sequence[Number]
+        Derivatives of the impulses of joint and tendon limits.
+    rubbing : Sequence[Number]
+        Slopes of dry friction (`convex.Rubbed`).
     g : np.ndarray
-        Right-hand side: the momentum residual.
+        Right-hand side: the momentum residual, and the velocities of combined coordinates that dry
+        friction holds.
     """
 
     slots: Sequence[Near]
