@@ -16,7 +16,6 @@ from chasles.mathematics.spatial import (
     Forces,
     InverseInertia,
     Motion,
-    Motions,
     RigidInertia,
     Transform,
 )
@@ -165,7 +164,7 @@ def of_inverses(tree: Tree, order: Iterable[int]) -> Respond:
             before = Phi.get((h, k), InverseInertia.zero())
             Phi[h, k] = before.without(U[i][h], U[i][k] @ W[i])
             Phi[k, h] = Phi[h, k].T
-        piece |= dict.fromkeys(U[i], set(U[i]))
+        piece |= {h: set(U[i]) for h in U[i]}
 
     def respond(loads: Loads) -> dict[int, Motion]:
         a, before, beta, f = {WORLD: loads.world}, {}, {}, dict.fromkeys(alone, Force.zero())

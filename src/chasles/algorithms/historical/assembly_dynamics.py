@@ -20,7 +20,7 @@ from chasles.algorithms.historical.assembly import (
     of_inverses,
 )
 from chasles.expr import Number, Scalar
-from chasles.mathematics.linear import Matrix, Symmetric, Vector, factor_ltdl, solve_ltdl
+from chasles.mathematics.linear import Symmetric, Vector, factor_ltdl, solve_ltdl
 from chasles.mathematics.spatial import Force, Forces, Motion, RigidInertia
 from chasles.model.joints.contract import LOADS, Joint
 from chasles.model.model import WORLD, Model
@@ -188,9 +188,7 @@ def solved(
         return a, tree.rates(a, given.c)
 
     a, qdd = moved(loads(model, tree, q, qd, tau, f_ext))
-    unit = [
-        moved(Loads(tree.pushed(each.tau, each.f), still, Motion.zero())) for each in equations
-    ]
+    unit = [moved(Loads(tree.pushed(each.tau, each.f), still, Motion.zero())) for each in equations]
     A = [[row.value(*column) for column in unit[: r + 1]] for r, row in enumerate(equations)]
     for r, row in enumerate(equations):
         A[r][r] = A[r][r] + row.compliance
