@@ -111,25 +111,27 @@ def of_inertias(tree: Tree) -> Respond:
     assembled so far, and I_2 to the child with its whole subtree. T, which spans the constraint
     forces of their joint, replaces the motion subspace S.
     """
-    Phi, F, W = {}, {}, {}
+    Phi, W, K = {}, {}, {}
     IA = {i: ArticulatedInertia.of(I) for i, I in tree.inertias.items()}
     IA[WORLD] = ArticulatedInertia.zero()
     for i, hinge in reversed(tree.hinges.items()):
         T, p = hinge.T, hinge.p
         Phi[i] = InverseInertia.of_articulated(IA[i])
-        F[i] = hinge.X.T @ T
         W[i] = hinge.compliance(T.T @ (Phi[i] @ T))
-        IA[p] = IA[p].without(F[i], F[i] @ -W[i])
+        F = hinge.X.T @ T
+        K[i] = F @ W[i]
+        IA[p] = IA[p].without(F * -1.0, K[i])
 
     def respond(loads: Loads) -> dict[int, Motion]:
-        z, a = {}, {WORLD: loads.world}
+        lam, a = {}, {WORLD: loads.world}
         pA = {i: -f for i, f in loads.f.items()}
         for i, hinge in reversed(tree.hinges.items()):
-            z[i] = hinge.T.T @ (loads.c[i] + Phi[i] @ pA[i])
-            pA[hinge.p] += F[i] @ (W[i] @ z[i])
+            z = hinge.T.T @ (loads.c[i] + Phi[i] @ pA[i])
+            lam[i] = W[i] @ z
+            pA[hinge.p] += K[i] @ z
         for i, hinge in tree.hinges.items():
-            lam = W[i] @ (z[i] + F[i].T @ a[hinge.p])
-            a[i] = Phi[i] @ (hinge.T @ lam - pA[i])
+            lam[i] += K[i].T @ a[hinge.p]
+            a[i] = Phi[i] @ (hinge.T @ lam[i] - pA[i])
         return a
 
     return respond
@@ -140,46 +142,45 @@ def of_inverses(tree: Tree, order: Iterable[int]) -> Respond:
 
     A piece is a set of connected bodies, initially a single body. Its handles are the bodies at
     which it will be joined to other pieces. If forces f_k act on the handles k, the acceleration of
-    handle h is b[h] + sum over k of Phi[h, k] f_k. Hinges are joined in the given order (Eq 7.57
-    to 7.63). The hinge to body i transmits the force T lam with lam = W (beta + sum of U_h' f_h),
-    where f_h are the forces on the handles of the joined piece. The world is a body with Phi = 0.
+    handle h is b[h] + sum over k of Phi[h, k] f_k. Hinges are joined in the given order (Eq 7.57 to
+    7.63). The hinge to body i transmits the force T lam with lam = W beta + sum of K[h]' f_h, where
+    f_h are the forces on the handles of the joined piece. The world is a body with Phi = 0.
     """
     Phi = {(i, i): InverseInertia.of(I) for i, I in tree.inertias.items()}
     Phi[WORLD, WORLD] = InverseInertia.zero()
     alone, piece = {i: Phi[i, i] for i, _ in Phi}, {i: {i} for i, _ in Phi}
     left = [end for i, hinge in tree.hinges.items() for end in (i, hinge.p)]
-    own, F, U, W = {}, {}, {}, {}
+    own, F, W, K = {}, {}, {}, {}
     for i in order:
         hinge = tree.hinges[i]
         T, p = hinge.T, hinge.p
-        own[i] = {h: Phi[i, h] for h in piece[i]}
         F[i] = hinge.X.T @ T
-        joined = {h: Phi[h, p] @ F[i] for h in piece[p]}
-        joined |= {h: Phi[h, i] @ (T * -1.0) for h in piece[i]}
-        W[i] = hinge.compliance(F[i].T @ joined[p] + (T * -1.0).T @ joined[i])
+        own[i] = {h: Phi[i, h] for h in piece[i]}
+        U = {h: Phi[h, p] @ F[i] for h in piece[p]}
+        U |= {h: Phi[h, i] @ (T * -1.0) for h in piece[i]}
+        W[i] = hinge.compliance(F[i].T @ U[p] + (T * -1.0).T @ U[i])
         left.remove(i)
         left.remove(p)
-        U[i] = {h: u for h, u in joined.items() if h in left}
-        for h, k in ((h, k) for h in U[i] for k in U[i] if h <= k):
-            before = Phi.get((h, k), InverseInertia.zero())
-            Phi[h, k] = before.without(U[i][h], U[i][k] @ W[i])
+        K[i] = {h: u @ W[i] for h, u in U.items() if h in left}
+        for h, k in ((h, k) for h in K[i] for k in K[i] if h <= k):
+            Phi[h, k] = Phi.get((h, k), InverseInertia.zero()).without(U[h], K[i][k])
             Phi[k, h] = Phi[h, k].T
-        piece |= {h: set(U[i]) for h in U[i]}
+        piece |= {h: set(K[i]) for h in K[i]}
 
     def respond(loads: Loads) -> dict[int, Motion]:
-        a, before, beta, f = {WORLD: loads.world}, {}, {}, dict.fromkeys(alone, Force.zero())
+        a, free, lam, f = {WORLD: loads.world}, {}, {}, dict.fromkeys(alone, Force.zero())
         b = {i: alone[i] @ force for i, force in loads.f.items()} | {WORLD: loads.world}
-        for i in U:
+        for i, k in K.items():
             hinge = tree.hinges[i]
-            before[i] = b[i]
-            beta[i] = hinge.T.T @ (loads.c[i] + hinge.X @ b[hinge.p] - b[i])
-            for h, u in U[i].items():
-                b[h] -= u @ (W[i] @ beta[i])
-        for i in reversed(U):
-            lam = W[i] @ sum((u.T @ f[h] for h, u in U[i].items()), beta[i])
-            f[i] += tree.hinges[i].T @ lam
-            f[tree.hinges[i].p] -= F[i] @ lam
-            a[i] = sum((phi @ f[h] for h, phi in own[i].items()), before[i])
+            beta = hinge.T.T @ (loads.c[i] + hinge.X @ b[hinge.p] - b[i])
+            free[i], lam[i] = b[i], W[i] @ beta
+            for h in k:
+                b[h] -= k[h] @ beta
+        for i, k in reversed(K.items()):
+            lam[i] = sum((k[h].T @ f[h] for h in k), lam[i])
+            f[i] += tree.hinges[i].T @ lam[i]
+            f[tree.hinges[i].p] -= F[i] @ lam[i]
+            a[i] = sum((phi @ f[h] for h, phi in own[i].items()), free[i])
         return a
 
     return respond
