@@ -16,12 +16,12 @@ from test_assembly import WAYS, heavy, mixed, with_inertia
 
 import chasles
 from chasles.accuracy import maximal_dynamics
-from chasles.algorithms.historical.assembly_dynamics import auxiliary_inertias
 from chasles.errors import ChaslesError
 from chasles.expr import cos, sin
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import LOOP_JOINTS, LoopData, Mimic, Model, coupling, gear
+from chasles.model.auxiliary import auxiliary_inertias
 from chasles.robots import general_chain, planar
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]

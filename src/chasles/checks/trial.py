@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
-from chasles.algorithms.historical.assembly_dynamics import auxiliary_inertias
 from chasles.checks.comparing import NOTHING, Comparison, Loss, Units, units_of
 from chasles.checks.floats import evaluate, run
 from chasles.errors import InputError, said
 from chasles.functions.tracing import WrenchKey, signature
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import WORLD, Model
+from chasles.model.auxiliary import auxiliary_inertias
 from chasles.robot import Robot
 
 STEP = 1e-3

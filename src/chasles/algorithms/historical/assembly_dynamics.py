@@ -19,9 +19,10 @@ from chasles.algorithms.historical.assembly import (
     of_inertias,
     of_inverses,
 )
-from chasles.expr import Number, Scalar
-from chasles.mathematics.linear import Symmetric, Vector, factor_ltdl, solve_ltdl
-from chasles.mathematics.spatial import Force, Forces, Motion, RigidInertia
+from chasles.expr import Number
+from chasles.mathematics.linear import Vector, factor_ltdl, solve_ltdl
+from chasles.mathematics.spatial import Force, Forces, Motion
+from chasles.model.auxiliary import auxiliary_inertias
 from chasles.model.joints.contract import LOADS, Joint
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import (
@@ -34,7 +35,6 @@ from chasles.model.spaces import (
     Wrenches,
     unstack,
 )
-from chasles.model.validate import is_solid
 
 Assembly = Callable[[Tree], Respond]
 
@@ -60,33 +60,6 @@ def hinge(i: int, p: int, joint: Joint, q: Vector, *, driven: bool) -> Hinge:
         free = zip(joint.subspace(q).columns, joint.armature, strict=True)
         return Hinge(i, p, X, Forces(LOADS), active, tuple(free))
     return Hinge(i, p, X, joint.constraint(q), active, ())
-
-
-def auxiliary_inertias(model: Model) -> dict[int, RigidInertia]:
-    """Return inertias that make the inertias of massless links, point masses and rods invertible.
-
-    The size of an auxiliary inertia affects only rounding errors. Its mass and its moments are
-    those of the links that the link carries, or else those of the robot. Symbolic inertias are
-    assumed to be invertible.
-    """
-    sizes = {WORLD: (0.0, 0.0)}
-    for i, _, _, I in model.bare().outward():
-        sizes[i] = _number(I.m), _number((I.I.xx + I.I.yy + I.I.zz) * (1.0 / 3.0))
-    for i, p, *_ in model.bare().inward():
-        sizes[p] = sizes[p][0] + sizes[i][0], sizes[p][1] + sizes[i][1]
-    found = {}
-    for i, _, _, I in model.bare().outward():
-        if any(isinstance(x, Scalar) for x in (I.m, *I.h, *I.I)) or is_solid(I):
-            continue
-        m, j = (own or all_ or 1.0 for own, all_ in zip(sizes[i], sizes[WORLD], strict=True))
-        moments = Symmetric(j, j, j, 0.0, 0.0, 0.0)
-        found[i] = RigidInertia(0.0 if I.m else m, Vector.zero(), moments)
-    return found
-
-
-def _number(x: Number) -> float:
-    """Return a number, or 0 for a symbol."""
-    return 0.0 if isinstance(x, Scalar) else float(x)
 
 
 def loads(
