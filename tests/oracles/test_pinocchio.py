@@ -12,10 +12,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from pinocchio_oracle import Oracle, allowed, cases, condition, robot_files, worst_errors
-from support import CUBIC, EPS, direct, ways
+from support import CUBIC, EPS, close, direct, ways
 
 import chasles
 from chasles.algorithms import DIVIDING, FUNCTIONS
+from chasles.model.auxiliary import auxiliary_inertias
 
 FILES = robot_files()
 NOT_LOADED = "Pinocchio does not load it"
@@ -81,6 +82,22 @@ def test_every_function(path: Path, floating: bool) -> None:
         pytest.skip(found)
     worst, cond = found
     assert not {name: e for name, e in worst.items() if not e <= allowed(name, cond)}
+
+
+@pytest.mark.parametrize("name", ["human", "icub_reduced"])
+def test_assembly_with_massless_links(name: str) -> None:
+    """Assemblies of articulated bodies support chains of massless links, joined in any order."""
+    path = next(path for path in FILES if path.stem == name)
+    robot = chasles.load(path, floating=False, snap=False, mimic=False)
+    assert len(auxiliary_inertias(robot.model)) > 5
+    model, rng = pin.buildModelFromUrdf(str(path)), np.random.default_rng(SEED)
+    q, v, tau = rng.normal(size=(3, model.nv))
+    order = [model.joints[model.getJointId(joint)].idx_v for joint in robot.joints]
+    expected = pin.aba(model, model.createData(), q, v, tau)[order]
+    given = (q[order], v[order], tau[order])
+    for way in ("assembly-inertia", "assembly-inverse", "divide-and-conquer"):
+        found = direct(robot.model.frictionless(), "forward_dynamics", *given, method=way)
+        close(found, expected, 1e-11)
 
 
 def test_medians_over_all_robots() -> None:

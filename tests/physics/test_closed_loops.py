@@ -403,11 +403,14 @@ def test_open_loops_and_bad_numbers_are_refused() -> None:
     for bad in (0.0, -1.0, float("nan"), "x"):
         with raises("E-CALL-004"):
             robot.constrained_dynamics(q, qd, tau, tolerance=bad)
-    with raises("E-CALL-073", "'assembly-inertia' does not support loops", "'divide-and-conquer'"):
-        robot.forward_dynamics(q, qd, tau, method="assembly-inertia")
+    close(
+        robot.forward_dynamics(q, qd, tau, method="assembly-inertia"),
+        robot.forward_dynamics(q, qd, tau),
+        1e-10,
+    )
     with raises("E-CALL-068", "unknown method 'gauss'"):
         robot.forward_dynamics(q, qd, tau, method="gauss")
-    with raises("E-CALL-073", "'articulated-body'", "'fastest'"):
+    with raises("E-CALL-073", "'articulated-body' does not support loops", "'fastest'"):
         robot.forward_dynamics(q, qd, tau, method="articulated-body")
 
 

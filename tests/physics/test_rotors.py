@@ -82,13 +82,7 @@ def test_every_method_has_the_outer_product(seed: int) -> None:
     )
 
 
-RECURSIONS = (
-    *("articulated-body", "spatial-operator", "assembly-inertia", "assembly-inverse"),
-    "divide-and-conquer",
-)
-
-
-@pytest.mark.parametrize("method", RECURSIONS)
+@pytest.mark.parametrize("method", ["articulated-body", "spatial-operator"])
 def test_recursions_over_the_tree_refuse_them(method: str) -> None:
     robot, _ = geared(tree(0), 0)
     q, qd, qdd = state(robot, 0)

@@ -13,7 +13,6 @@ from chasles.algorithms.method import (
     plain_loads,
     positive_inertias,
     solid_bodies,
-    solid_loops,
     steady_gears,
     undriven_joints,
     unheld_base,
@@ -53,7 +52,7 @@ The pass sums the angles of consecutive parallel joints, so that a recursion ste
 joints in between.
 """
 
-ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
+ASSEMBLY = partial(Method, needs=solid_bodies)
 """`Method` with preset options for algorithms that assemble bodies by their inverse inertias."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
@@ -216,9 +215,9 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
         Method("conjugate-gradient", "historical.mass_matrix:forward_dynamics_conjugate_gradient", steep=True, smooth=False),
         Method("orthogonal-complement", "historical.mass_matrix:forward_dynamics_orthogonal_complement"),
         OPERATOR("historical.operators:forward_dynamics_spatial_operator"),
-        ASSEMBLY("assembly-inertia", "historical.assembly:forward_dynamics_assembly_inertia"),
-        ASSEMBLY("assembly-inverse", "historical.assembly:forward_dynamics_assembly_inverse"),
-        ASSEMBLY("divide-and-conquer", "historical.assembly:forward_dynamics_divide_and_conquer"),
+        ASSEMBLY("assembly-inertia", "historical.assembly_dynamics:forward_dynamics_assembly_inertia"),
+        ASSEMBLY("assembly-inverse", "historical.assembly_dynamics:forward_dynamics_assembly_inverse"),
+        ASSEMBLY("divide-and-conquer", "historical.assembly_dynamics:forward_dynamics_divide_and_conquer"),
     ),
     "inverse_dynamics_sensitivities": (Method("closed-form", "historical.sensitivities:sensitivities_closed_form", steep=True, needs=all_of(steady_gears, plain_loads)),),
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
@@ -243,7 +242,9 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
         Method("multipliers", "closed_loops.dynamics:multipliers", "moments", needs=massive_joints),
         Method("direct", "closed_loops.dynamics:direct", "moments", needs=massive_joints),
         Method("minimal", "closed_loops.dynamics:minimal", "moments"),
-        ASSEMBLY("divide-and-conquer", "historical.assembly:constrained_dynamics_divide_and_conquer", needs=all_of(massive_joints, solid_bodies, solid_loops), by_name=True),
+        ASSEMBLY("assembly-inertia", "historical.assembly_dynamics:constrained_dynamics_assembly_inertia", by_name=True),
+        ASSEMBLY("assembly-inverse", "historical.assembly_dynamics:constrained_dynamics_assembly_inverse", by_name=True),
+        ASSEMBLY("divide-and-conquer", "historical.assembly_dynamics:constrained_dynamics_divide_and_conquer", by_name=True),
     ),
     "constrained_hybrid_dynamics": (Method("multipliers", "closed_loops.dynamics:hybrid", "moments", needs=massive_joints),),
     "actuator_forces": (Method("minimal", "closed_loops.forces:actuator_forces", "moments"),),

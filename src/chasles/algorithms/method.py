@@ -70,18 +70,17 @@ def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every body has an invertible inertia, or is massless and has one child."""
-    for i, body in enumerate(model.bodies):
-        massless = is_massless(body.inertia)
-        if massless and len(model.children[i]) != 1:
+    """Require that links with an inertia parameter have mass and moments of inertia.
+
+    All other inertias may be singular: auxiliary inertias are added to them before compilation.
+    """
+    named = {name.rpartition(".")[0] for name in options.get("parameters", ())}
+    for link in named & {link.name for link in model.source.links}:
+        i = model.frames[link].body
+        if i != WORLD and not is_solid(model.bodies[i].inertia):
             return (
-                "it accepts a massless link only if the link carries one body, but "
-                f"{body.name!r} does not"
-            )
-        if not massless and not is_solid(body.inertia):
-            return (
-                f"it inverts every inertia, but link {body.name!r} lacks mass or a moment "
-                "of inertia"
+                f"it inverts every inertia, but link {link!r} lacks mass or a moment of inertia "
+                "and has parameters"
             )
     return ""
 
@@ -105,18 +104,6 @@ def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
             f"it does not support {what} together with springs, tendons, gravity "
             "compensation or fluid forces"
         )
-    return ""
-
-
-def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that there are no couplings, and that no loop ends at a massless body."""
-    for coupling in model.couplings:
-        return f"it joins bodies, but {coupling.name!r} couples coordinates"
-    for loop in model.loops:
-        for frame in (loop.predecessor, loop.successor):
-            if frame.body != WORLD and is_massless(model.bodies[frame.body].inertia):
-                name = model.bodies[frame.body].name
-                return f"loop {loop.name!r} ends at the massless link {name!r}"
     return ""
 
 

@@ -15,6 +15,7 @@ from chasles.errors import InputError, said
 from chasles.functions.tracing import WrenchKey, signature
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import WORLD, Model
+from chasles.model.auxiliary import auxiliary_inertias
 from chasles.robot import Robot
 
 STEP = 1e-3
@@ -260,13 +261,16 @@ class Trial:
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
     """Yield, for each link, the ratio of its composite inertia to its own inertia.
 
-    The ratio is the maximum over all directions of motion.
+    The ratio is the maximum over all directions of motion. Auxiliary inertias are included.
     """
-    values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
-    for i, p, joint, I in model.inward():
+    model, added = model.bare(), auxiliary_inertias(model)
+    values = model.positions(q.tolist())
+    inertias = {i: I + added[i] if i in added else I for i, _, _, I in model.outward()}
+    carried = dict(inertias)
+    for i, p, joint, _ in model.inward():
         if p != WORLD:
             carried[p] = carried[p] + joint.transform(values[i]).T @ carried[i]
-        whole, own = _matrix(carried[i]), _matrix(I)
+        whole, own = _matrix(carried[i]), _matrix(inertias[i])
         try:
             L = np.linalg.inv(np.linalg.cholesky(own))
         except np.linalg.LinAlgError:

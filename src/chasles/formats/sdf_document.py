@@ -277,11 +277,12 @@ def _included(part: Part) -> str:
     if uri.startswith(("http://", "https://")):
         problem = f"{short(uri)} is not a local file"
         raise part.error("E-SDF-030", problem, "download the model and give its path")
-    path: Path | None = Path(part.source.file).parent / uri.removeprefix("file://")
-    if package_of(uri) or not os.path.exists(path):
+    local = Path(part.source.file).parent / uri.removeprefix("file://")
+    path: Path | None = local
+    if package_of(uri) or not os.path.exists(local):
         name = uri if "://" in uri else f"model://{uri}"
         found = next((x for x in candidates(name, part.source.file) if os.path.exists(x)), None)
-        path = found if found or package_of(uri) else path
+        path = found if found or package_of(uri) else local
     if path is None:
         problem = (
             f"{short(uri)} is neither in a parent folder of the file nor in the folders listed in "

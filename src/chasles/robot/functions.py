@@ -664,7 +664,13 @@ class Computing(Identity):
         stabilization: float | None = None,
         tolerance: float = TOLERANCE,
         method: Literal[
-            "fastest", "multipliers", "direct", "minimal", "divide-and-conquer"
+            "fastest",
+            "multipliers",
+            "direct",
+            "minimal",
+            "assembly-inertia",
+            "assembly-inverse",
+            "divide-and-conquer",
         ] = "fastest",
         out: tuple[Array, Array] | None = None,
         threads: int | None = None,
@@ -727,9 +733,10 @@ class Computing(Identity):
 
         Notes
         -----
-        Methods: "multipliers" (Featherstone 2008, Eq 8.38), "direct" (Eq 8.36), "minimal" (Eq 8.43)
-        and "divide-and-conquer" (section 7.5). A good value for `stabilization` is the time between
-        recorded states of a simulation (section 8.3).
+        Methods: "multipliers" (Featherstone 2008, Eq 8.38), "direct" (Eq 8.36), "minimal" (Eq
+        8.43), "assembly-inertia" and "assembly-inverse" (table 7.2), and "divide-and-conquer"
+        (section 7.5). The first two need a regular mass matrix of the tree. A good value for
+        `stabilization` is the time between recorded states of a simulation (section 8.3).
 
         Examples
         --------
@@ -1014,10 +1021,9 @@ class Computing(Identity):
 
         Methods from Featherstone (2008): "articulated-body" (table 7.1), "mass-matrix" (chapter 6),
         "floating-base" (table 9.4, for robots with a floating base), "assembly-inertia" and
-        "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). The last three do
-        not support mimic joints, links that have mass but no rotational inertia, or massless links
-        that carry no link or several links. Use "mass-matrix" for mimic joints. A robot with loops
-        or couplings uses the methods of `constrained_dynamics`.
+        "assembly-inverse" (table 7.2), and "divide-and-conquer" (section 7.5). "articulated-body"
+        does not support mimic joints. A robot with loops or couplings uses the methods of
+        `constrained_dynamics`.
 
         Methods from Legnani et al. (1996): "homogeneous" (M and h from action matrices, which
         combine moments and forces) and "lagrange" (M and h from traces of matrix products).
