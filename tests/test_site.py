@@ -143,6 +143,14 @@ def test_screen_readers_find_headings_tables_and_lists(site: Path) -> None:
     assert parsed(site / "api/robot.html").xpath("//dt//div[@class='parameters']/div")
 
 
+def test_pictures_state_their_sizes(site: Path) -> None:
+    """Otherwise texts move down when a picture has been loaded."""
+    (arm,) = parsed(site / "index.html").xpath("//article//img")
+    assert (arm.get("width"), arm.get("height")) == ("960", "480")
+    for path in (site / "gallery.html", *sorted((site / "tutorials").glob("*.html"))):
+        assert not parsed(path).xpath("//article//img[not(@width) or not(@height)]"), path
+
+
 def test_pages_have_an_icon_and_a_description(site: Path) -> None:
     found = {}
     for path in sorted(site.rglob("*.html")):

@@ -1,9 +1,11 @@
-"""Complete the HTML of pages for screen readers and search engines: tables, lists, descriptions."""
+"""Complete the HTML of pages for screen readers and search engines: tables, lists, pictures."""
 
 import html
 import re
+from pathlib import Path
 from typing import Any
 
+import imagesize
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -14,6 +16,11 @@ EMPTY_HEAD = re.compile(
 
 PARAMETERS = re.compile(r"<dl>\s*((?:<dd>(?:(?!</?d[dlt]>).)*</dd>\s*)+)</dl>", re.S)
 """Pattern for the parameters of a signature, which Sphinx writes as a list without terms."""
+
+PICTURE = re.compile(
+    r'(<img [^>]*?src="[^"]*_images/([^"]+)"(?![^>]*(?:width|height)=)[^>]*?)( ?/?>)'
+)
+"""Pattern for a picture without a size, and its file name."""
 
 LONGEST = 200
 """Maximum number of characters of a page's description."""
@@ -30,7 +37,8 @@ def complete(
 ) -> None:
     """Modify the parts of a page in place."""
     if "body" in context:
-        context["body"] = listed(laid_out(context["body"]))
+        files = {file: app.srcdir / image for image, file in app.builder.images.items()}
+        context["body"] = sized(listed(laid_out(context["body"])), files)
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace(
         ' role="heading"', ' role="heading" aria-level="2"'
@@ -54,6 +62,17 @@ def listed(body: str) -> str:
         return f'<div class="parameters">{inner}</div>'
 
     return PARAMETERS.sub(blocks, body)
+
+
+def sized(body: str, files: dict[str, Path]) -> str:
+    """State the sizes of pictures, so that texts do not move when the pictures are loaded."""
+
+    def stated(found: re.Match[str]) -> str:
+        width, height = imagesize.get(files[found[2]]) if found[2] in files else (-1, -1)
+        size = f' width="{width}" height="{height}"' if width > 0 else ""
+        return f"{found[1]}{size}{found[3]}"
+
+    return PICTURE.sub(stated, body)
 
 
 def description(doctree: nodes.document) -> str:
