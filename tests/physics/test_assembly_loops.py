@@ -214,3 +214,17 @@ def test_random_mechanisms(first: int) -> None:
             agree(robot, consistent(robot, q, seed))
             tested += 1
     assert tested > 5
+
+
+def test_a_loop_without_independent_equations() -> None:
+    """A second hinge on the axis of the first does not change the motion, with any method."""
+    arm = planar(2)
+    source = arm.model.source
+    hinge = source.joints[0]
+    twin = LoopData("twin", "revolute", hinge.parent, hinge.child, hinge.pose, hinge.axis)
+    closed = chasles.Robot(replace(source, loops=(twin,)))
+    state = [0.1, 0.2], [0.3, 0.4], [1.0, 2.0]
+    for way in ("multipliers", "direct", "minimal", *WAYS):
+        qdd, multipliers = closed.constrained_dynamics(*state, method=way)
+        close(qdd, arm.forward_dynamics(*state), 1e-12)
+        assert not np.any(multipliers)

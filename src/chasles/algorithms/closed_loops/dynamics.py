@@ -178,9 +178,9 @@ def direct(
     those of -K H^-1 K', and no pivot vanishes in a well-conditioned configuration.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
-    m, n = K.shape
+    m, n = len(K.rows), len(H.rows)
     above = [(0.0,) * m + row for row in K.rows]
-    below = [column + row for column, row in zip(K.T.rows, H.rows, strict=True)]
+    below = [(*(row[j] for row in K.rows), *H.rows[j]) for j in range(n)]
     L, D = factor_ltdl(above + below)
     x = solve_ltdl(L, D, Vector((*k, *f))).entries
     whole = [sum((L[i][r] * L[i][r] * D[i] for i in range(m, m + n)), 0.0) for r in range(m)]
