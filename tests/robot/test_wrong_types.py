@@ -170,6 +170,22 @@ def test_a_robot_of_another_type_is_refused(call: Callable[[], object]) -> None:
         call()
 
 
+def test_numbers_and_flags_of_another_type_are_refused() -> None:
+    base, gains = ROBOT.base_parameters(), {"stiffness": 1.0, "damping": 1.0}
+    for name in gains:
+        for value in ("x", None):
+            with raises("E-CALL-113", f"{name} must be real numbers"):
+                control.computed_torque(ROBOT, Q, Q, Q, Q, Q, **gains | {name: value})
+    with raises("E-CALL-055"):
+        control.computed_torque("arm", Q, Q, Q, Q, Q, **gains)  # type: ignore[arg-type]
+    with raises("E-CALL-056", "20 entries"):
+        base.values(np.ones(3))
+    with raises("E-CALL-017"):
+        ROBOT.jacobian(Q, axes=np.ones(3))
+    with raises("E-CALL-380", "dissipation"):
+        ROBOT.simulate(Q, Q, duration=1.0, dt=0.1, dissipation=np.ones(2))
+
+
 def test_identification_names_missing_data() -> None:
     with raises("E-IDENT-051", "`q` is missing"):
         chasles.identify(ROBOT, t=Q, tau=Q)

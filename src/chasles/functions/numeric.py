@@ -9,6 +9,7 @@ import numpy as np
 
 from chasles.backends.arrays import check_out
 from chasles.errors import ArgumentError, InputError, ModelError
+from chasles.functions.doors import numbers
 from chasles.model import Model
 from chasles.model.spaces import freedom_units, size
 
@@ -263,6 +264,13 @@ class BaseParameters:
         values : ndarray, shape (..., b)
             Base parameters.
 
+        Raises
+        ------
+        ArgumentError
+            If `parameters` is not an array of real numbers.
+        InputError
+            If `parameters` does not have k entries along its last axis.
+
         Examples
         --------
         >>> import chasles, numpy as np
@@ -270,7 +278,8 @@ class BaseParameters:
         >>> len(base.values(np.zeros(base.combination.shape[1]))) == len(base)
         True
         """
-        return np.asarray(parameters) @ self.combination.T
+        size = self.combination.shape[1]
+        return numbers("BaseParameters.values: parameters", parameters, size) @ self.combination.T
 
 
 class States(NamedTuple):

@@ -424,7 +424,7 @@ def checked_order(function: str, order: Any) -> int:
 
 
 def check_axes(axes: str) -> None:
-    if axes not in ("world", "frame"):
+    if not isinstance(axes, str) or axes not in ("world", "frame"):
         raise InputError("E-CALL-017", f"`axes` must be 'world' or 'frame', not {axes!r}")
 
 

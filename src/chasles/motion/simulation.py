@@ -11,7 +11,7 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.doors import check_robot, is_trajectory, library_of
-from chasles.model.given import checked_step, some_numbers
+from chasles.model.given import a_flag, checked_step, some_numbers
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.from_file import file_pairs
@@ -336,6 +336,8 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
     if integrator == AUTOMATIC:
         integrator = TIME_STEPPING if own else USUAL
     usual = own and integrator == TIME_STEPPING
+    if plan.dissipation is not None:
+        a_flag("dissipation", plan.dissipation, "simulate")
     limits, dissipation = (usual if x is None else x for x in (plan.limits, plan.dissipation))
     chosen = {"contacts": found, "limits": limits, "dissipation": dissipation}
     return Plan(**vars(plan) | chosen | {"integrator": integrator})

@@ -10,10 +10,11 @@ import numpy as np
 from chasles import backends
 from chasles.errors import InputError
 from chasles.expr import RULES, Arena, Number, Program, Variable
-from chasles.functions.doors import is_single, leading_shape, numbers
+from chasles.functions.doors import check_robot, is_single, leading_shape, numbers
 from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism
 from chasles.model import Model
+from chasles.model.given import some_numbers
 from chasles.model.spaces import PositionSpace
 from chasles.motion.contract import Array, Machine
 
@@ -87,7 +88,11 @@ def computed_torque(
     ... ).round(3)
     array([-7.145, -3.453])
     """
-    mechanism = robot.mechanism
+    try:
+        mechanism = robot.mechanism
+    except AttributeError:
+        check_robot("computed_torque", robot)
+        raise
     if is_single(q):  # a gain given as a number does not change the precision
         gains = (stiffness, damping)
         stiffness, damping = (np.float32(x) if type(x) in NUMBERS else x for x in gains)
@@ -175,7 +180,10 @@ def linear_errors(
     q, goal, qd, rate, acceleration = given.values()
     loops = mechanism.closing
     free = loops.independent
-    stiffness, damping = map(np.asarray, gains)
+    stiffness, damping = (
+        some_numbers(name, gain, "computed_torque")
+        for name, gain in zip(("stiffness", "damping"), gains, strict=True)
+    )
     for name, gain in (("stiffness", stiffness), ("damping", damping)):
         if gain.shape[-1:] not in ((), (1,), (len(free),)):
             problem = (
