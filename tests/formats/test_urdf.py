@@ -507,6 +507,30 @@ def test_notes_say_where_an_inertia_was_turned(write: Write) -> None:
     assert not any("angle" in note for note in urdf.read(write(ARM), snap=False).notes)
 
 
+def test_a_joint_that_mimics_no_moving_joint_is_independent(write: Write) -> None:
+    """Other readers ignore mimic relations, and load such files."""
+    joints = "".join(
+        f"<link name='{k}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' "
+        f"ixz='0' iyz='0'/></inertial></link><joint name='left_{k}' type='{kind}'>"
+        f"<parent link='{p}'/><child link='{k}'/>{mimic}</joint>"
+        for p, k, kind, mimic in (
+            ("world", "a", "continuous", ""),
+            ("a", "b", "continuous", "<mimic joint='left_A'/>"),
+            ("b", "c", "fixed", ""),
+            ("c", "d", "continuous", "<mimic joint='left_c'/>"),
+        )
+    )
+    path = write(f"<robot name='r'><link name='world'/>{joints}</robot>")
+    with pytest.warns(chasles.errors.LeftOutWarning) as found:
+        robot = chasles.load(path)
+    assert robot.joints == ("left_a", "left_b", "left_d")
+    texts = [str(w.message) for w in found]
+    assert len(texts) == 2
+    assert "joint 'left_b': the mimicked joint 'left_A' does not exist" in texts[0]
+    assert "did you mean 'left_a'" in texts[0]
+    assert "joint 'left_d': the mimicked joint 'left_c' does not exist or is fixed" in texts[1]
+
+
 # Real robots -----------------------------------------------------------------------------------
 
 ROBOTS = sorted(
@@ -515,7 +539,6 @@ ROBOTS = sorted(
     if file.suffix == ".urdf"
 )
 REFUSED = {
-    "alex_psyonic_hands.urdf": "E-MODEL-016 'index_q1'",
     "falcon.urdf": "E-MODEL-006 'Z_propeller'",
     "ur3.urdf": "E-URDF-002",
 }
@@ -553,7 +576,7 @@ def body_inertias(model: Model) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.name)
 def test_real_robots_agree_with_pinocchio(path: Path) -> None:
-    if path.name in REFUSED.keys() - {"alex_psyonic_hands.urdf"}:
+    if path.name in REFUSED:
         pytest.skip("refused")
     pinocchio = pytest.importorskip("pinocchio")
     ours = build(urdf.read(path, snap=False), mimic=False)
