@@ -1,4 +1,4 @@
-"""Forward dynamics by assembly, for trees and for mechanisms with loops and couplings.
+"""Forward dynamics by assembly, with loops and couplings (Featherstone 2008, sections 7.4, 7.5).
 
 The assembled tree has a hinge for every joint, including mimic joints, and every body has an
 invertible inertia. Linear equations with multipliers restore the mechanism: each equation applies
