@@ -33,7 +33,13 @@ from viser.transforms import SO3  # noqa: E402
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, record, show, video  # noqa: E402
 from chasles.view.graphs import dynamics  # noqa: E402
-from chasles.view.pictures import moving_picture, opaque, picture  # noqa: E402
+from chasles.view.pictures import (  # noqa: E402
+    durations,
+    moving_picture,
+    opaque,
+    picture,
+    writer,
+)
 from chasles.view.solids import (  # noqa: E402
     MOST_TRIANGLES,
     STICK,
@@ -603,6 +609,25 @@ def test_images_with_a_transparent_sky_become_opaque() -> None:
     drawn = np.array([[[10, 20, 30, 255], [10, 20, 30, 0], [55, 155, 255, 51]]], dtype=np.uint8)
     np.testing.assert_array_equal(opaque(drawn), [[[10, 20, 30], [255, 255, 255], [215, 235, 255]]])
     np.testing.assert_array_equal(opaque(drawn[..., :3]), drawn[..., :3])
+
+
+@pytest.mark.parametrize("rate", [12.0, 30.0, 60.0])
+def test_a_gif_lasts_as_long_as_its_motion(tmp_path: Path, rate: float) -> None:
+    """Frame durations are whole hundredths of a second, but their sum is right to 5 ms."""
+    from PIL import Image
+
+    count = round(rate)
+    with writer(tmp_path / "motion.gif", ".gif", rate, (16, 16)) as add:
+        for k in range(count):
+            add(np.full((16, 16, 3), 4 * k, dtype=np.uint8))
+    stored = []
+    with Image.open(tmp_path / "motion.gif") as image:
+        for k in range(count):
+            image.seek(k)
+            stored.append(image.info["duration"])
+    assert stored == durations(count, rate)
+    assert sum(stored) == 1000
+    assert np.abs(np.cumsum(stored) - 1000.0 * np.arange(1, count + 1) / rate).max() <= 5.0
 
 
 def test_a_page_that_returns_to_its_first_camera_is_fitted_again(viewer: Viewer) -> None:
