@@ -699,6 +699,17 @@ def test_number_fields_have_four_decimal_places_or_more(viewer: Viewer) -> None:
     assert fine.precision == 6
 
 
+def test_long_labels_are_shortened_with_the_full_label_as_a_hint() -> None:
+    with show(chasles.robots.quadruped(), port=0) as viewer:
+        found = {slider.label: slider.hint for slider in viewer.panels[0].sliders}
+    assert len(found) == 18
+    assert found["front_le\N{HORIZONTAL ELLIPSIS}hip, rad"] == "front_left_hip, rad"
+    assert max(map(len, found)) == panel.LONGEST
+    with show(chasles.robots.planar(1), port=0) as viewer:
+        (slider,) = viewer.panels[0].sliders
+        assert (slider.label, slider.hint) == ("joint1, rad", None)
+
+
 def test_a_page_without_a_motion_says_how_to_show_one(viewer: Viewer) -> None:
     inputs = viewer.server.gui._gui_input_handle_from_uuid.values()
     (note,) = (each for each in inputs if getattr(each, "label", "") == "Note")

@@ -39,6 +39,9 @@ PANEL_RATE = 3.0
 DIGITS = 4
 """Number of decimal places in the number fields next to the sliders (more for a small range)."""
 
+LONGEST = 17
+"""Maximum number of characters of a slider's label, which must fit on one line."""
+
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 FORMATS = (".mp4", ".gif")
 
@@ -47,12 +50,31 @@ def _slider(
     server: Any, label: str, span: tuple[float, float], value: float, disabled: bool = False
 ) -> Any:
     """Add a slider with a number field. `span` contains the ends of the range."""
-    step = (span[1] - span[0]) / RESOLUTION
+    step, short = (span[1] - span[0]) / RESOLUTION, shortened(label)
     made = server.gui.add_slider(
-        label, min=span[0], max=span[1], step=step, initial_value=value, disabled=disabled
+        short,
+        min=span[0],
+        max=span[1],
+        step=step,
+        initial_value=value,
+        disabled=disabled,
+        marks=tuple((end, f"{end:.4g}") for end in span),
+        hint=None if short == label else label,
     )
     made.precision = max(DIGITS, math.ceil(-math.log10(step)))
     return made
+
+
+def shortened(label: str) -> str:
+    """Replace the middle of a label by an ellipsis if it has more than `LONGEST` characters.
+
+    The start and the end, with the unit, usually distinguish joints such as left_shoulder_roll and
+    right_shoulder_yaw.
+    """
+    if len(label) <= LONGEST:
+        return label
+    end = LONGEST // 2
+    return f"{label[: LONGEST - 1 - end]}\N{HORIZONTAL ELLIPSIS}{label[-end:]}"
 
 
 class Panel:
