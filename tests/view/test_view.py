@@ -19,6 +19,7 @@ from support import close, raises
 from typer.testing import CliRunner
 
 import chasles
+from chasles import contact
 from chasles.cli import app
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
@@ -508,6 +509,85 @@ def test_graphs_of_a_free_fall_have_no_torque_and_constant_energy() -> None:
     assert np.ptp(total[1:-1]) < 1e-4 * np.ptp(potential)
 
 
+@pytest.mark.parametrize("kind", ["time-stepping", "impacts", "soft"])
+def test_graphs_with_contacts_show_the_commanded_torques(kind: str) -> None:
+    """A quadruped lands and bends its legs. The torques of its floating base are zero.
+
+    The errors of time stepping and of finite differences are of first order in the step, so single
+    steps in the landing have larger errors than the median.
+    """
+    robot = chasles.robots.quadruped()
+    standing = robot.keyframes["standing"].q
+    q = standing.copy()
+    q[6] += 0.01
+
+    def command(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        bent = standing[7:] + 0.15 * np.sin(6.0 * t)
+        return np.concatenate([np.zeros(6), 60.0 * (bent - q[7:]) - 3.0 * qd[6:]])
+
+    soft = contact.SoftContact(
+        contact.HuntCrossley(2e4, 0.5), contact.SoftFriction(2e4, 100.0, 0.8)
+    )
+    law = soft if kind == "soft" else contact.Rigid(friction=0.8)
+    feet = [frame for frame in robot.frames if frame.endswith("foot")]
+    pairs = [contact.Pair(contact.Sphere(foot, 0.02), contact.Plane(), law) for foot in feet]
+    run = chasles.simulate(
+        *(robot, q, np.zeros(18), command),
+        contacts=pairs,
+        integrator="time-stepping" if kind == "time-stepping" else "rk4",
+        dt=2e-4 if kind == "soft" else 1e-3,
+        every=5 if kind == "soft" else 1,
+        duration=0.2,
+        compiled=None,
+    )
+    motion = panel.read(run, robot)
+    efforts = motion.efforts()
+    assert efforts is not None
+    rows = np.searchsorted(run.t, efforts.t)
+    wanted = np.array([command(*state) for state in zip(run.t, run.q, run.qd, strict=True)])
+    errors = np.max(np.abs(efforts.tau - wanted[rows]), axis=1)
+    known = ~np.isnan(errors)
+    assert np.mean(known) > (0.8 if kind == "impacts" else 0.99)
+    assert np.median(errors[known]) < 0.05
+    assert np.quantile(errors[known], 0.98) < 0.3  # N m, of up to 20
+    t = np.linspace(0.0, 0.2, 101)
+    q = np.stack([motion.at(robot, each) for each in t])
+    drawn = dynamics(robot, t, q, efforts).torques
+    assert all(curve.label.startswith(("front", "rear")) for curve in drawn)
+    assert max(np.nanmax(np.abs(curve.values)) for curve in drawn) < 30.0
+    alone = robot.inverse_dynamics(run.q[-1], run.qd[-1], np.zeros(18))
+    assert np.abs(alone).max() > 100.0  # without contact forces
+
+
+def test_graphs_of_a_simulation_file_show_its_recorded_torques(tmp_path: Path) -> None:
+    words = f"simulate puma560 --control gravity --duration 0.2 --no-plots -o {tmp_path / 'run'}"
+    assert CliRunner().invoke(app, words.split()).exit_code == 0
+    robot = chasles.robots.puma560()
+    efforts = panel.read(tmp_path / "run", robot).efforts()
+    assert efforts is not None
+    with np.load(tmp_path / "run" / "motion.npz") as file:
+        np.testing.assert_array_equal(efforts.tau, file["tau"])
+
+
+def test_graphs_without_contact_forces_say_so_and_omit_the_floating_base(tmp_path: Path) -> None:
+    robot = chasles.robots.quadruped()
+    q = np.tile(robot.keyframes["standing"].q, (5, 1))
+    np.savez(tmp_path / "still.npz", t=np.linspace(0.0, 1.0, 5), q=q, format="chasles-motion-1")
+    with show(robot, motion=tmp_path / "still.npz", port=0) as viewer:
+        assert viewer.playback is not None
+        graphs = viewer.playback.graphs
+        graphs.show(True)
+        torque, energy = (plot.title for plot, _, _ in graphs.plots)
+        assert torque.startswith("Joint torques without contact forces, N")
+        assert energy == "Energy, J"
+        torques = graphs.plots[0][2]
+    assert len(torques) == 8
+    assert all(curve.label.startswith(("front", "rear")) for curve in torques)
+    free = chasles.simulate(robot, q[0], np.zeros(18), duration=0.01)
+    efforts = panel.read(free, robot).efforts()
+    assert efforts is not None, "without contacts, the torques are known"
+
+
 @pytest.mark.parametrize("name", ["puma560", "stanford_arm", "microbot", "quadruped", "humanoid"])
 def test_built_in_robots_have_bodies_that_hang_together(name: str) -> None:
     """Each body is drawn as shapes, and the bounding boxes of neighbors overlap."""
@@ -857,8 +937,6 @@ def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) ->
 @pytest.mark.parametrize("integrator", ["rk4", "dopri5"])
 def test_contact_forces_on_soft_ground_are_drawn(integrator: str) -> None:
     """Contact forces of compiled and interpreted simulations are drawn at the contact point."""
-    from chasles import contact
-
     robot = chasles.robots.planar(1)
     law = contact.SoftContact(contact.HuntCrossley(stiffness=1e4, damping=1.0))
     ground = contact.Plane(point=(0.0, 0.0, -0.5))

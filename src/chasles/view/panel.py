@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from chasles.motion.records import Trajectory
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.figure import Figure
-from chasles.view.graphs import Graphs
+from chasles.view.graphs import Efforts, Graphs, simulated
 from chasles.view.overlays import OVERLAYS, ContactForces, Manipulability, Overlay, Target, Trace
 from chasles.view.posture import displacement, freedoms, moved
 
@@ -213,13 +213,14 @@ class Motion:
     """Positions q (n, nq) at non-decreasing times t (n,), in s.
 
     `points` are the contact points (n, count, 3) in m, and `forces` are the forces on the robot in
-    N, if known.
+    N, if known. `efforts` returns the joint torques, or None if they are not known.
     """
 
     t: np.ndarray
     q: np.ndarray
     points: np.ndarray | None = None
     forces: np.ndarray | None = None
+    efforts: Callable[[], Efforts | None] = lambda: None
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
         """Return the configuration interpolated at time t."""
@@ -261,7 +262,8 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
             problem = f"`motion` is a batch of simulations, with q of shape {q.shape}"
             remedy = "pass a single simulation, such as dataclasses.replace(run, q=run.q[0])"
             raise InputError("E-VIEW-032", problem, remedy, part="show")
-        return Motion(np.asarray(given.t, dtype=float), q, *_pressed(given, robot, q))
+        t, pressed = np.asarray(given.t, dtype=float), _pressed(given, robot, q)
+        return Motion(t, q, *pressed, partial(simulated, given, robot))
     if not isinstance(given, str | os.PathLike):
         problem = f"`motion` cannot be of type {type(given).__name__}"
         remedy = "pass a file, a result of `simulate`, or chasles.trajectory.spline(t, q)"
@@ -270,31 +272,45 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
     q = np.concatenate([chunk.q for chunk in chunks])
     times = [chunk.t for chunk in chunks if chunk.t is not None]
     t = np.concatenate(times) if times else np.arange(len(q)) / RATE
-    return Motion(t, q, *_felt(motions.motion_file(given), len(t)))
+    file = motions.motion_file(given)
+    tau = _arrays(file, ("tau",))
+    known = Efforts(t, tau[0]) if tau and tau[0].shape == (len(t), robot.nv) else None
+    return Motion(t, q, *_felt(file, len(t)), lambda: known)
 
 
-def _pressed(run: Trajectory, robot: Robot, q: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return contact points and forces of a simulation, or () if the points are not known."""
+Pressed = tuple[np.ndarray | None, np.ndarray | None]
+"""Contact points and forces, or (None, None) if they are not known."""
+
+
+def _pressed(run: Trajectory, robot: Robot, q: np.ndarray) -> Pressed:
+    """Return contact points and forces of a simulation."""
     if run.touching is None:
-        return ()
+        return None, None
     forces = np.asarray(run.touching.forces, dtype=float)
     stepped, count = run.iterations is not None, forces.shape[1]
     points = contact_points(robot.model, run.contacts, q, count=count, stepped=stepped)
-    return () if points is None else (points, forces)
+    return (None, None) if points is None else (points, forces)
 
 
-def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
-    """Read contact points and forces from a simulation file. Without contacts, return ()."""
+def _arrays(file: str, names: Sequence[str]) -> tuple[np.ndarray, ...]:
+    """Read arrays of a simulation file. If the file lacks an array, return ()."""
     if os.path.splitext(file)[1].lower() != ".npz":
         return ()
     try:
-        arrays = archive.arrays(file, CONTACT)
-        found = tuple(np.asarray(arrays[name], dtype=float) for name in CONTACT)
+        arrays = archive.arrays(file, names)
+        return tuple(np.asarray(arrays[name], dtype=float) for name in names)
     except (ValueError, TypeError):
         return ()
+
+
+def _felt(file: str, count: int) -> Pressed:
+    """Read contact points and forces from a simulation file."""
+    found = _arrays(file, CONTACT)
+    if not found:
+        return None, None
     points, forces = found
     fits = points.shape == forces.shape == (count, *points.shape[1:2], 3)
-    return found if fits and np.isfinite(forces).all() else ()
+    return (points, forces) if fits and np.isfinite(forces).all() else (None, None)
 
 
 class Playback:
