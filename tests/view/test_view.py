@@ -901,6 +901,34 @@ def test_the_floor_is_the_plane_of_the_file(tmp_path: Path) -> None:
     assert ground(chasles.robots.puma560(), np.array([0.0, 0.0, 1.0])) is None
 
 
+def test_the_floor_is_the_contact_plane_of_a_simulation() -> None:
+    """The highest horizontal plane is the floor, even if the motion does not reach it."""
+    up = np.array([0.0, 0.0, 1.0])
+    robot = chasles.robots.planar(1)
+    law = contact.SoftContact(contact.HuntCrossley(stiffness=1e4, damping=1.0))
+    floors = (
+        contact.Plane(point=(0.3, 0.0, -1.7), normal=(0.0, 0.0, 2.0)),
+        contact.Plane(point=(0.0, 0.0, -1.9)),
+        contact.Plane(point=(0.0, 0.0, -1.5), normal=(1.0, 0.0, 1.0)),
+    )
+    pairs = [contact.Pair(contact.Point("tip"), each, law) for each in floors]
+    run = robot.simulate([0.0], [0.0], contacts=pairs, dt=1e-3, duration=0.01)
+    with show(robot, motion=run, port=0) as viewer:
+        assert viewer.stage.floor.position == pytest.approx([0.0, 0.0, -1.7])
+    assert ground(robot, up, panel.read(run, robot).planes) == pytest.approx(-1.7)
+    assert ground(robot, -up, panel.read(run, robot).planes) is None
+
+
+def test_the_floor_is_the_ground_of_a_simulation_file(tmp_path: Path) -> None:
+    """A quadruped in the air does not stand on the floor."""
+    words = ["simulate", "quadruped", "--q", "floating_base=1,0,0,0,0,0,0.9", "--no-plots"]
+    words += ["--ground", "rigid,friction=0.8", "--duration", "0.01", "-o", str(tmp_path / "run")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    legged = chasles.robots.quadruped()
+    with show(legged, motion=tmp_path / "run", port=0) as viewer:
+        assert viewer.stage.floor.position == pytest.approx([0.0, 0.0, 0.0])
+
+
 def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) -> None:
     """A ball on the ground has one arrow at its lowest point, as long as its weight."""
     from chasles.view.overlays import WEIGHT, ContactForces

@@ -15,7 +15,7 @@ from chasles.errors import ArgumentError, InputError, said, shown
 from chasles.formats import archive
 from chasles.formats import motion as motions
 from chasles.functions.doors import numbers
-from chasles.motion.contact.points import contact_points
+from chasles.motion.contact.points import contact_points, fixed_planes
 from chasles.motion.records import Trajectory
 from chasles.robot import Robot
 from chasles.trajectory import Move
@@ -214,6 +214,7 @@ class Motion:
 
     `points` are the contact points (n, count, 3) in m, and `forces` are the forces on the robot in
     N, if known. `efforts` returns the joint torques, or None if they are not known.
+    `planes` (n, 2, 3) are points (m) and unit normals of the contact planes of the world, if known.
     """
 
     t: np.ndarray
@@ -221,6 +222,7 @@ class Motion:
     points: np.ndarray | None = None
     forces: np.ndarray | None = None
     efforts: Callable[[], Efforts | None] = lambda: None
+    planes: np.ndarray | None = None
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
         """Return the configuration interpolated at time t."""
@@ -263,7 +265,9 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
             remedy = "pass a single simulation, such as dataclasses.replace(run, q=run.q[0])"
             raise InputError("E-VIEW-032", problem, remedy, part="show")
         t, pressed = np.asarray(given.t, dtype=float), _pressed(given, robot, q)
-        return Motion(t, q, *pressed, partial(simulated, given, robot))
+        return Motion(
+            t, q, *pressed, partial(simulated, given, robot), fixed_planes(given.contacts)
+        )
     if not isinstance(given, str | os.PathLike):
         problem = f"`motion` cannot be of type {type(given).__name__}"
         remedy = "pass a file, a result of `simulate`, or chasles.trajectory.spline(t, q)"
@@ -275,7 +279,10 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
     file = motions.motion_file(given)
     tau = _arrays(file, ("tau",))
     known = Efforts(t, tau[0]) if tau and tau[0].shape == (len(t), robot.nv) else None
-    return Motion(t, q, *_felt(file, len(t)), lambda: known)
+    (planes,) = _arrays(file, ("contact_planes",)) or (None,)
+    if planes is not None and planes.shape != (len(planes), 2, 3):
+        planes = None
+    return Motion(t, q, *_felt(file, len(t)), lambda: known, planes)
 
 
 Pressed = tuple[np.ndarray | None, np.ndarray | None]

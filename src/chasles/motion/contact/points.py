@@ -182,6 +182,14 @@ def _root(model: Model, frame: str | None) -> int:
     return body
 
 
+def fixed_planes(pairs: Sequence[Pair]) -> np.ndarray:
+    """Return a point (m) and the unit normal of each contact plane of the world, (n, 2, 3)."""
+    surfaces = [pair.surface for pair in pairs]
+    planes = dict.fromkeys(s for s in surfaces if isinstance(s, Plane) and not s.frame)
+    found = [(p.point, np.array(p.normal) / np.linalg.norm(p.normal)) for p in planes]
+    return np.reshape(np.array(found, dtype=float), (-1, 2, 3))
+
+
 def lifted(model: Model, q: np.ndarray, name: str, height: float) -> np.ndarray:
     """Return q with the floating base at joint `name` raised by `height` (m)."""
     i = next(i for i, body in enumerate(model.bodies) if body.data.name == name)
