@@ -559,6 +559,28 @@ def test_graphs_with_contacts_show_the_commanded_torques(kind: str) -> None:
     assert np.abs(alone).max() > 100.0  # without contact forces
 
 
+@pytest.mark.parametrize(("every", "known"), [(1, True), (2, False)])
+def test_torques_with_contacts_need_the_forces_of_all_steps(every: int, known: bool) -> None:
+    robot = chasles.robots.planar(1)
+    plane = contact.Plane(point=(0.0, 0.0, -0.5))
+    pair = contact.Pair(contact.Sphere("tip", 0.02), plane, contact.Rigid())
+    run = robot.simulate(
+        [-0.3],
+        [0.0],
+        contacts=[pair],
+        dt=2e-3,
+        duration=0.4,
+        integrator="time-stepping",
+        every=every,
+    )
+    assert run.touching is not None
+    efforts = panel.read(run, robot).efforts()
+    assert (efforts is not None) == known
+    if efforts is not None:
+        assert np.max(run.touching.forces) > 1.0
+        assert np.median(np.abs(efforts.tau)) < 1e-3  # N m: no torque is applied
+
+
 def test_graphs_of_a_simulation_file_show_its_recorded_torques(tmp_path: Path) -> None:
     words = f"simulate puma560 --control gravity --duration 0.2 --no-plots -o {tmp_path / 'run'}"
     assert CliRunner().invoke(app, words.split()).exit_code == 0

@@ -8,6 +8,7 @@ from chasles.errors import said, shown
 from chasles.functions.doors import Wrench
 from chasles.model.description import freedom_names
 from chasles.motion.contact.points import contact_wrenches
+from chasles.motion.drivers.compiled import DONE
 from chasles.motion.records import Trajectory
 from chasles.robot import Robot
 
@@ -51,7 +52,9 @@ def simulated(run: Trajectory, robot: Robot) -> Efforts | None:
     """
     last = np.diff(run.t, append=np.inf) > 0.0
     t, q, qd = run.t[last], run.q[last], run.qd[last]
-    if len(t) < 2:
+    steps = 0 if run.end is None else int(run.end.memory.get(DONE, 0))
+    skipped = run.iterations is not None and run.touching is not None and steps >= len(t)
+    if len(t) < 2 or skipped:  # the forces of skipped steps of "time-stepping" are not known
         return None
     if run.iterations is None:
         qdd, pressed = np.gradient(qd, t, axis=0), slice(None)
