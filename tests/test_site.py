@@ -143,6 +143,14 @@ def test_screen_readers_find_headings_tables_and_lists(site: Path) -> None:
     assert parsed(site / "api/robot.html").xpath("//dt//div[@class='parameters']/div")
 
 
+def test_every_page_has_one_heading_of_level_1(site: Path) -> None:
+    """The search page has its heading without scripts."""
+    pages = sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
+    counts = {path.relative_to(site): len(parsed(path).xpath("//article//h1")) for path in pages}
+    assert not {path: count for path, count in counts.items() if count != 1}
+    assert parsed(site / "search.html").xpath("//article//h1/text()") == ["Search"]
+
+
 def test_pictures_state_their_sizes(site: Path) -> None:
     """Otherwise texts move down when a picture has been loaded."""
     (arm,) = parsed(site / "index.html").xpath("//article//img")

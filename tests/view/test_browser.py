@@ -357,6 +357,23 @@ def test_texts_of_the_panel_have_enough_contrast(chromium: Any) -> None:
             assert min(each.evaluate(CONTRAST) for each in texts) >= 4.5
 
 
+def test_labels_fit_on_one_line_and_tooltips_show_them_in_full(chromium: Any) -> None:
+    """The marks at the ends of a slider do not overlap."""
+    viewer = show(chasles.robots.quadruped(), port=0, triangles=500)
+    with opened(chromium, viewer, 900, 900) as page:
+        short = "front_le\N{HORIZONTAL ELLIPSIS}hip"
+        handle = page.slider(short)
+        labels = page.tab.locator("label:visible").all()
+        assert len(labels) >= 18
+        assert max(each.bounding_box()["height"] for each in labels) < 22.0
+        marks = page.tab.locator(".mantine-Slider-markLabel").all()
+        boxes = [each.bounding_box() for each in marks]
+        for a, b in zip(boxes[::2], boxes[1::2], strict=True):
+            assert a["x"] + a["width"] < b["x"]
+        handle.hover()
+        page.until(lambda: page.tab.get_by_text("front_left_hip, rad", exact=True).count() == 1)
+
+
 def test_a_page_that_is_closed_ends_its_recording(
     chromium: Any, swing: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

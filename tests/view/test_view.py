@@ -19,6 +19,7 @@ from support import close, raises
 from typer.testing import CliRunner
 
 import chasles
+from chasles import contact
 from chasles.cli import app
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
@@ -33,7 +34,13 @@ from viser.transforms import SO3  # noqa: E402
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, record, show, video  # noqa: E402
 from chasles.view.graphs import dynamics  # noqa: E402
-from chasles.view.pictures import moving_picture, opaque, picture  # noqa: E402
+from chasles.view.pictures import (  # noqa: E402
+    durations,
+    moving_picture,
+    opaque,
+    picture,
+    writer,
+)
 from chasles.view.solids import (  # noqa: E402
     MOST_TRIANGLES,
     STICK,
@@ -502,6 +509,107 @@ def test_graphs_of_a_free_fall_have_no_torque_and_constant_energy() -> None:
     assert np.ptp(total[1:-1]) < 1e-4 * np.ptp(potential)
 
 
+@pytest.mark.parametrize("kind", ["time-stepping", "impacts", "soft"])
+def test_graphs_with_contacts_show_the_commanded_torques(kind: str) -> None:
+    """A quadruped lands and bends its legs. The torques of its floating base are zero.
+
+    The errors of time stepping and of finite differences are of first order in the step, so single
+    steps in the landing have larger errors than the median.
+    """
+    robot = chasles.robots.quadruped()
+    standing = robot.keyframes["standing"].q
+    q = standing.copy()
+    q[6] += 0.01
+
+    def command(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        bent = standing[7:] + 0.15 * np.sin(6.0 * t)
+        return np.concatenate([np.zeros(6), 60.0 * (bent - q[7:]) - 3.0 * qd[6:]])
+
+    soft = contact.SoftContact(
+        contact.HuntCrossley(2e4, 0.5), contact.SoftFriction(2e4, 100.0, 0.8)
+    )
+    law = soft if kind == "soft" else contact.Rigid(friction=0.8)
+    feet = [frame for frame in robot.frames if frame.endswith("foot")]
+    pairs = [contact.Pair(contact.Sphere(foot, 0.02), contact.Plane(), law) for foot in feet]
+    run = chasles.simulate(
+        *(robot, q, np.zeros(18), command),
+        contacts=pairs,
+        integrator="time-stepping" if kind == "time-stepping" else "rk4",
+        dt=2e-4 if kind == "soft" else 1e-3,
+        every=5 if kind == "soft" else 1,
+        duration=0.2,
+        compiled=None,
+    )
+    motion = panel.read(run, robot)
+    efforts = motion.efforts()
+    assert efforts is not None
+    rows = np.searchsorted(run.t, efforts.t)
+    wanted = np.array([command(*state) for state in zip(run.t, run.q, run.qd, strict=True)])
+    errors = np.max(np.abs(efforts.tau - wanted[rows]), axis=1)
+    known = ~np.isnan(errors)
+    assert np.mean(known) > (0.8 if kind == "impacts" else 0.99)
+    assert np.median(errors[known]) < 0.05
+    assert np.quantile(errors[known], 0.98) < 0.3  # N m, of up to 20
+    t = np.linspace(0.0, 0.2, 101)
+    q = np.stack([motion.at(robot, each) for each in t])
+    drawn = dynamics(robot, t, q, efforts).torques
+    assert all(curve.label.startswith(("front", "rear")) for curve in drawn)
+    assert max(np.nanmax(np.abs(curve.values)) for curve in drawn) < 30.0
+    alone = robot.inverse_dynamics(run.q[-1], run.qd[-1], np.zeros(18))
+    assert np.abs(alone).max() > 100.0  # without contact forces
+
+
+@pytest.mark.parametrize(("every", "known"), [(1, True), (2, False)])
+def test_torques_with_contacts_need_the_forces_of_all_steps(every: int, known: bool) -> None:
+    robot = chasles.robots.planar(1)
+    plane = contact.Plane(point=(0.0, 0.0, -0.5))
+    pair = contact.Pair(contact.Sphere("tip", 0.02), plane, contact.Rigid())
+    run = robot.simulate(
+        [-0.3],
+        [0.0],
+        contacts=[pair],
+        dt=2e-3,
+        duration=0.4,
+        integrator="time-stepping",
+        every=every,
+    )
+    assert run.touching is not None
+    efforts = panel.read(run, robot).efforts()
+    assert (efforts is not None) == known
+    if efforts is not None:
+        assert np.max(run.touching.forces) > 1.0
+        assert np.median(np.abs(efforts.tau)) < 1e-3  # N m: no torque is applied
+
+
+def test_graphs_of_a_simulation_file_show_its_recorded_torques(tmp_path: Path) -> None:
+    words = f"simulate puma560 --control gravity --duration 0.2 --no-plots -o {tmp_path / 'run'}"
+    assert CliRunner().invoke(app, words.split()).exit_code == 0
+    robot = chasles.robots.puma560()
+    efforts = panel.read(tmp_path / "run", robot).efforts()
+    assert efforts is not None
+    with np.load(tmp_path / "run" / "motion.npz") as file:
+        np.testing.assert_array_equal(efforts.tau, file["tau"])
+
+
+def test_graphs_without_contact_forces_say_so_and_omit_the_floating_base(tmp_path: Path) -> None:
+    robot = chasles.robots.quadruped()
+    q = np.tile(robot.keyframes["standing"].q, (5, 1))
+    np.savez(tmp_path / "still.npz", t=np.linspace(0.0, 1.0, 5), q=q, format="chasles-motion-1")
+    with show(robot, motion=tmp_path / "still.npz", port=0) as viewer:
+        assert viewer.playback is not None
+        graphs = viewer.playback.graphs
+        graphs.show(True)
+        torque, energy = (plot.title for plot, _, _ in graphs.plots)
+        assert torque.startswith("Joint torques without contact forces, N")
+        assert energy == "Energy, J"
+        torques = graphs.plots[0][2]
+    assert len(torques) == 8
+    assert all(curve.label.startswith(("front", "rear")) for curve in torques)
+    free = chasles.simulate(robot, q[0], np.zeros(18), duration=0.01)
+    efforts = panel.read(free, robot).efforts()
+    assert efforts is not None, "without contacts, the torques are known"
+
+
 @pytest.mark.parametrize("name", ["puma560", "stanford_arm", "microbot", "quadruped", "humanoid"])
 def test_built_in_robots_have_bodies_that_hang_together(name: str) -> None:
     """Each body is drawn as shapes, and the bounding boxes of neighbors overlap."""
@@ -605,6 +713,25 @@ def test_images_with_a_transparent_sky_become_opaque() -> None:
     np.testing.assert_array_equal(opaque(drawn[..., :3]), drawn[..., :3])
 
 
+@pytest.mark.parametrize("rate", [12.0, 30.0, 60.0])
+def test_a_gif_lasts_as_long_as_its_motion(tmp_path: Path, rate: float) -> None:
+    """Frame durations are whole hundredths of a second, but their sum is right to 5 ms."""
+    from PIL import Image
+
+    count = round(rate)
+    with writer(tmp_path / "motion.gif", ".gif", rate, (16, 16)) as add:
+        for k in range(count):
+            add(np.full((16, 16, 3), 4 * k, dtype=np.uint8))
+    stored = []
+    with Image.open(tmp_path / "motion.gif") as image:
+        for k in range(count):
+            image.seek(k)
+            stored.append(image.info["duration"])
+    assert stored == durations(count, rate)
+    assert sum(stored) == 1000
+    assert np.abs(np.cumsum(stored) - 1000.0 * np.arange(1, count + 1) / rate).max() <= 5.0
+
+
 def test_a_page_that_returns_to_its_first_camera_is_fitted_again(viewer: Viewer) -> None:
     """A slow page applies its first camera after the fitted one; a camera the user moved stays."""
     fitted_again = []
@@ -672,6 +799,17 @@ def test_number_fields_have_four_decimal_places_or_more(viewer: Viewer) -> None:
     assert {slider.precision for slider in viewer.panels[0].sliders} == {4}
     fine = panel._slider(viewer.server, "fine", (0.0, 1e-3), 0.0)
     assert fine.precision == 6
+
+
+def test_long_labels_are_shortened_with_the_full_label_as_a_hint() -> None:
+    with show(chasles.robots.quadruped(), port=0) as viewer:
+        found = {slider.label: slider.hint for slider in viewer.panels[0].sliders}
+    assert len(found) == 18
+    assert found["front_le\N{HORIZONTAL ELLIPSIS}hip, rad"] == "front_left_hip, rad"
+    assert max(map(len, found)) == panel.LONGEST
+    with show(chasles.robots.planar(1), port=0) as viewer:
+        (slider,) = viewer.panels[0].sliders
+        assert (slider.label, slider.hint) == ("joint1, rad", None)
 
 
 def test_a_page_without_a_motion_says_how_to_show_one(viewer: Viewer) -> None:
@@ -785,6 +923,34 @@ def test_the_floor_is_the_plane_of_the_file(tmp_path: Path) -> None:
     assert ground(chasles.robots.puma560(), np.array([0.0, 0.0, 1.0])) is None
 
 
+def test_the_floor_is_the_contact_plane_of_a_simulation() -> None:
+    """The highest horizontal plane is the floor, even if the motion does not reach it."""
+    up = np.array([0.0, 0.0, 1.0])
+    robot = chasles.robots.planar(1)
+    law = contact.SoftContact(contact.HuntCrossley(stiffness=1e4, damping=1.0))
+    floors = (
+        contact.Plane(point=(0.3, 0.0, -1.7), normal=(0.0, 0.0, 2.0)),
+        contact.Plane(point=(0.0, 0.0, -1.9)),
+        contact.Plane(point=(0.0, 0.0, -1.5), normal=(1.0, 0.0, 1.0)),
+    )
+    pairs = [contact.Pair(contact.Point("tip"), each, law) for each in floors]
+    run = robot.simulate([0.0], [0.0], contacts=pairs, dt=1e-3, duration=0.01)
+    with show(robot, motion=run, port=0) as viewer:
+        assert viewer.stage.floor.position == pytest.approx([0.0, 0.0, -1.7])
+    assert ground(robot, up, panel.read(run, robot).planes) == pytest.approx(-1.7)
+    assert ground(robot, -up, panel.read(run, robot).planes) is None
+
+
+def test_the_floor_is_the_ground_of_a_simulation_file(tmp_path: Path) -> None:
+    """A quadruped in the air does not stand on the floor."""
+    words = ["simulate", "quadruped", "--q", "floating_base=1,0,0,0,0,0,0.9", "--no-plots"]
+    words += ["--ground", "rigid,friction=0.8", "--duration", "0.01", "-o", str(tmp_path / "run")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    legged = chasles.robots.quadruped()
+    with show(legged, motion=tmp_path / "run", port=0) as viewer:
+        assert viewer.stage.floor.position == pytest.approx([0.0, 0.0, 0.0])
+
+
 def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) -> None:
     """A ball on the ground has one arrow at its lowest point, as long as its weight."""
     from chasles.view.overlays import WEIGHT, ContactForces
@@ -821,8 +987,6 @@ def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) ->
 @pytest.mark.parametrize("integrator", ["rk4", "dopri5"])
 def test_contact_forces_on_soft_ground_are_drawn(integrator: str) -> None:
     """Contact forces of compiled and interpreted simulations are drawn at the contact point."""
-    from chasles import contact
-
     robot = chasles.robots.planar(1)
     law = contact.SoftContact(contact.HuntCrossley(stiffness=1e4, damping=1.0))
     ground = contact.Plane(point=(0.0, 0.0, -0.5))

@@ -172,6 +172,7 @@ class Recording:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
             arrays["tau"] = self.scene.torques(arrays)
             if "contact_forces" in arrays:
+                arrays["contact_planes"] = self.scene.planes
                 points = self.scene.points(arrays["q"], arrays["contact_forces"].shape[1])
                 if points is not None:
                     arrays["contact_points"] = points

@@ -15,7 +15,7 @@ from chasles.cli.scenario_fields import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS
 from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
-from chasles.motion.contact.points import contact_points, depths, lifted, slot_names
+from chasles.motion.contact.points import contact_points, depths, fixed_planes, lifted, slot_names
 from chasles.motion.controllers import controlled
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
@@ -88,6 +88,11 @@ class Scene:
         """Return contact points (n, count, 3) in the world frame for configurations q (n, nq)."""
         pairs, stepped = self._pairs, self.stepped
         return contact_points(self.robot.model, pairs, q, count=count, stepped=stepped)
+
+    @property
+    def planes(self) -> np.ndarray:
+        """Point and unit normal of each contact plane of the world, (n, 2, 3)."""
+        return fixed_planes(self._pairs)
 
     @property
     def pairs(self) -> int:

@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,12 +15,12 @@ from chasles.errors import ArgumentError, InputError, said, shown
 from chasles.formats import archive
 from chasles.formats import motion as motions
 from chasles.functions.doors import numbers
-from chasles.motion.contact.points import contact_points
+from chasles.motion.contact.points import contact_points, fixed_planes
 from chasles.motion.records import Trajectory
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.figure import Figure
-from chasles.view.graphs import Graphs
+from chasles.view.graphs import Efforts, Graphs, simulated
 from chasles.view.overlays import OVERLAYS, ContactForces, Manipulability, Overlay, Target, Trace
 from chasles.view.posture import displacement, freedoms, moved
 
@@ -39,6 +39,9 @@ PANEL_RATE = 3.0
 DIGITS = 4
 """Number of decimal places in the number fields next to the sliders (more for a small range)."""
 
+LONGEST = 17
+"""Maximum number of characters of a slider's label, which must fit on one line."""
+
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 FORMATS = (".mp4", ".gif")
 
@@ -47,12 +50,31 @@ def _slider(
     server: Any, label: str, span: tuple[float, float], value: float, disabled: bool = False
 ) -> Any:
     """Add a slider with a number field. `span` contains the ends of the range."""
-    step = (span[1] - span[0]) / RESOLUTION
+    step, short = (span[1] - span[0]) / RESOLUTION, shortened(label)
     made = server.gui.add_slider(
-        label, min=span[0], max=span[1], step=step, initial_value=value, disabled=disabled
+        short,
+        min=span[0],
+        max=span[1],
+        step=step,
+        initial_value=value,
+        disabled=disabled,
+        marks=tuple((end, f"{end:.4g}") for end in span),
+        hint=None if short == label else label,
     )
     made.precision = max(DIGITS, math.ceil(-math.log10(step)))
     return made
+
+
+def shortened(label: str) -> str:
+    """Replace the middle of a label by an ellipsis if it has more than `LONGEST` characters.
+
+    The start and the end, with the unit, usually distinguish joints such as left_shoulder_roll and
+    right_shoulder_yaw.
+    """
+    if len(label) <= LONGEST:
+        return label
+    end = LONGEST // 2
+    return f"{label[: LONGEST - 1 - end]}\N{HORIZONTAL ELLIPSIS}{label[-end:]}"
 
 
 class Panel:
@@ -191,13 +213,16 @@ class Motion:
     """Positions q (n, nq) at non-decreasing times t (n,), in s.
 
     `points` are the contact points (n, count, 3) in m, and `forces` are the forces on the robot in
-    N, if known.
+    N, if known. `efforts` returns the joint torques, or None if they are not known.
+    `planes` (n, 2, 3) are points (m) and unit normals of the contact planes of the world, if known.
     """
 
     t: np.ndarray
     q: np.ndarray
     points: np.ndarray | None = None
     forces: np.ndarray | None = None
+    efforts: Callable[[], Efforts | None] = lambda: None
+    planes: np.ndarray | None = None
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
         """Return the configuration interpolated at time t."""
@@ -239,7 +264,10 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
             problem = f"`motion` is a batch of simulations, with q of shape {q.shape}"
             remedy = "pass a single simulation, such as dataclasses.replace(run, q=run.q[0])"
             raise InputError("E-VIEW-032", problem, remedy, part="show")
-        return Motion(np.asarray(given.t, dtype=float), q, *_pressed(given, robot, q))
+        t, pressed = np.asarray(given.t, dtype=float), _pressed(given, robot, q)
+        return Motion(
+            t, q, *pressed, partial(simulated, given, robot), fixed_planes(given.contacts)
+        )
     if not isinstance(given, str | os.PathLike):
         problem = f"`motion` cannot be of type {type(given).__name__}"
         remedy = "pass a file, a result of `simulate`, or chasles.trajectory.spline(t, q)"
@@ -248,31 +276,48 @@ def read(given: str | os.PathLike[str] | Move | Trajectory, robot: Robot) -> Mot
     q = np.concatenate([chunk.q for chunk in chunks])
     times = [chunk.t for chunk in chunks if chunk.t is not None]
     t = np.concatenate(times) if times else np.arange(len(q)) / RATE
-    return Motion(t, q, *_felt(motions.motion_file(given), len(t)))
+    file = motions.motion_file(given)
+    tau = _arrays(file, ("tau",))
+    known = Efforts(t, tau[0]) if tau and tau[0].shape == (len(t), robot.nv) else None
+    (planes,) = _arrays(file, ("contact_planes",)) or (None,)
+    if planes is not None and planes.shape != (len(planes), 2, 3):
+        planes = None
+    return Motion(t, q, *_felt(file, len(t)), lambda: known, planes)
 
 
-def _pressed(run: Trajectory, robot: Robot, q: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return contact points and forces of a simulation, or () if the points are not known."""
+Pressed = tuple[np.ndarray | None, np.ndarray | None]
+"""Contact points and forces, or (None, None) if they are not known."""
+
+
+def _pressed(run: Trajectory, robot: Robot, q: np.ndarray) -> Pressed:
+    """Return contact points and forces of a simulation."""
     if run.touching is None:
-        return ()
+        return None, None
     forces = np.asarray(run.touching.forces, dtype=float)
     stepped, count = run.iterations is not None, forces.shape[1]
     points = contact_points(robot.model, run.contacts, q, count=count, stepped=stepped)
-    return () if points is None else (points, forces)
+    return (None, None) if points is None else (points, forces)
 
 
-def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
-    """Read contact points and forces from a simulation file. Without contacts, return ()."""
+def _arrays(file: str, names: Sequence[str]) -> tuple[np.ndarray, ...]:
+    """Read arrays of a simulation file. If the file lacks an array, return ()."""
     if os.path.splitext(file)[1].lower() != ".npz":
         return ()
     try:
-        arrays = archive.arrays(file, CONTACT)
-        found = tuple(np.asarray(arrays[name], dtype=float) for name in CONTACT)
+        arrays = archive.arrays(file, names)
+        return tuple(np.asarray(arrays[name], dtype=float) for name in names)
     except (ValueError, TypeError):
         return ()
+
+
+def _felt(file: str, count: int) -> Pressed:
+    """Read contact points and forces from a simulation file."""
+    found = _arrays(file, CONTACT)
+    if not found:
+        return None, None
     points, forces = found
     fits = points.shape == forces.shape == (count, *points.shape[1:2], 3)
-    return found if fits and np.isfinite(forces).all() else ()
+    return (points, forces) if fits and np.isfinite(forces).all() else (None, None)
 
 
 class Playback:

@@ -1,5 +1,6 @@
 """Take screenshots of a viewer page, and write them to video and picture files."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +75,21 @@ def writer(
         return
     import imageio.v3 as imageio
 
-    timing = {"duration": 1000.0 / rate, "loop": 0} if suffix == ".gif" else {}
     with imageio.imopen(part, "w", plugin="pillow", extension=suffix) as opened:
-        yield lambda picture: opened.write(picture, **timing)
+        count = itertools.count(1)
+
+        def add(picture: np.ndarray) -> None:
+            timing = {"duration": durations(next(count), rate), "loop": 0}
+            opened.write(picture, **(timing if suffix == ".gif" else {}))  # the last list is used
+
+        yield add
+
+
+def durations(count: int, rate: float) -> list[int]:
+    """Return the durations (ms) of `count` frames of a GIF.
+
+    GIF files store durations in hundredths of a second. The end of each frame is rounded, so that
+    rounding errors do not accumulate.
+    """
+    ends = np.rint(np.arange(count + 1) * 100.0 / rate).astype(int)
+    return [10 * each for each in np.diff(ends).tolist()]

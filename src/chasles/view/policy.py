@@ -21,6 +21,17 @@ _SCRIPT = re.compile(rb"<script([^>]*)>(.*?)</script>", re.DOTALL)
 STYLE = b"""
 .mantine-Slider-root + .mantine-NumberInput-root { width: 3.9rem !important }
 div:has(> .mantine-Text-root > label):has(+ div .mantine-Checkbox-root) { width: 11em !important }
+.mantine-Text-root:has(> label) {
+  overflow: hidden !important; text-overflow: ellipsis !important; white-space: nowrap !important
+}
+.mantine-Text-root > label > wbr { display: none !important }
+div:has(> .mantine-Text-root > label):has(+ div .mantine-Slider-root) { width: 8em !important }
+.mantine-Slider-markWrapper:first-of-type .mantine-Slider-markLabel {
+  transform: translate(-0.1rem, 0.03rem) !important
+}
+.mantine-Slider-markWrapper:last-of-type .mantine-Slider-markLabel {
+  transform: translate(-85%, 0.03rem) !important
+}
 .mantine-Slider-markLabel { color: var(--mantine-color-dimmed) !important }
 .mantine-Button-root:not([data-variant=default]) {
   --button-bg: #1b6ec2 !important; --button-hover: #1760ab !important
@@ -28,8 +39,8 @@ div:has(> .mantine-Text-root > label):has(+ div .mantine-Checkbox-root) { width:
 :root[data-mantine-color-scheme=light] { --mantine-color-dimmed: #5c636a !important }
 :root[data-mantine-color-scheme=dark] { --mantine-color-dimmed: #a6a9ad !important }
 """
-"""Style sheet that widens number fields next to sliders and the labels of check boxes, and gives
-labels and buttons enough contrast (WCAG 2.1, 1.4.3)."""
+"""Style sheet that widens number fields next to sliders and the labels of sliders and check boxes,
+keeps labels on one line, and gives labels and buttons enough contrast (WCAG 2.1, 1.4.3)."""
 
 SCRIPT = b"""
 const page = document.documentElement

@@ -50,6 +50,9 @@ A graphics card takes about 0.05 s, and software rendering about 0.5 s.
 PATIENCE = 10.0
 """Timeout (s) for rendering the image with which the rendering speed is measured."""
 
+LEVEL = 0.999
+"""Minimum cosine of the angle between the normal of a horizontal plane and the vertical."""
+
 LIGHT = Colors((181, 189, 200), (167, 176, 188), (139, 150, 164))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
 
@@ -281,14 +284,21 @@ def is_quick(client: Any) -> bool:
     return time.monotonic() - began < QUICK
 
 
-def ground(robot: Robot, up: np.ndarray) -> float | None:
-    """Return the height (m) of the highest horizontal plane in a robot's file, if there is one."""
-    heights = []
-    for plane in robot.model.source.planes:
-        R: np.ndarray = np.array(plane.pose.R.rows, dtype=float)
-        if R[:, 2] @ up > 0.999:
-            heights.append(float(np.array(list(plane.pose.r), dtype=float) @ up))
-    return max(heights, default=None)
+def ground(robot: Robot, up: np.ndarray, planes: np.ndarray | None = None) -> float | None:
+    """Return the height (m) of the highest horizontal plane, or None if there is none.
+
+    `planes` (n, 2, 3) are points and unit normals of the contact planes of a motion. If none of
+    them is horizontal, the planes of the robot's file are used.
+    """
+    own = [
+        (np.array(list(plane.pose.r), dtype=float), np.array(plane.pose.R.rows, dtype=float)[:, 2])
+        for plane in robot.model.source.planes
+    ]
+    for some in ([] if planes is None else planes, own):
+        heights = [float(point @ up) for point, normal in some if normal @ up > LEVEL]
+        if heights:
+            return max(heights)
+    return None
 
 
 def _round(length: float) -> float:

@@ -136,7 +136,8 @@ class Viewer:
                 for figure in self.figures
             ]
         )
-        self.stage = Stage(server, points, up, aside, ground(robots[0], up))
+        planes = None if played is None else played.planes
+        self.stage = Stage(server, points, up, aside, ground(robots[0], up, planes))
         fit.on_click(self._fit)
         server.gui.add_command("Fit", hotkey="F").on_trigger(self._fit)
         shaded.on_update(lambda _: self.stage.shadows(shaded.value))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,21 +38,67 @@ def contact_points(
     in `Touching.forces`; their points are NaN. `stepped` is True for a trajectory of the integrator
     "time-stepping". For other integrators, the result is None if the points vary with the motion.
     """
+    found = _places(model, pairs, q, stepped)
+    if found is None:
+        return None
+    points = np.full((*np.shape(q)[:-1], count, 3), np.nan)
+    points[..., : len(found), :] = _evaluated([place.point for place in found], q)
+    return points
+
+
+def contact_wrenches(
+    model: Model, pairs: Sequence[Pair], q: np.ndarray, forces: np.ndarray, *, stepped: bool
+) -> dict[str, np.ndarray] | None:
+    """Return the wrenches (..., 6) of all contact forces on each frame, about the world's origin.
+
+    `forces` (..., count, 3) are those of `Touching`, in configurations q (..., nq). `stepped` is
+    that of `contact_points`. The result is None if the point of a force is not known.
+    """
+    found = _places(model, pairs, q, stepped)
+    if found is None or np.any(forces[..., len(found) :, :]):
+        return None
+    wrenches = {f: np.zeros((*np.shape(q)[:-1], 6)) for pair in pairs for f in pair.frames if f}
+    if not found:
+        return wrenches
+    points = _evaluated([place.point for place in found], q)
+    numbers = _evaluated([np.array([place.over, place.under, 0.0]) for place in found], q)
+    for k, place in enumerate(found):
+        force = forces[..., k, :]
+        wrench = np.concatenate([np.cross(points[..., k, :], force), force], axis=-1)
+        for sign, number in ((1.0, numbers[..., k, 0]), (-1.0, numbers[..., k, 1])):
+            for index, frame in enumerate(place.frames):
+                if frame:
+                    wrenches[frame] += sign * (number == index)[..., None] * wrench
+    return wrenches
+
+
+class _Place(NamedTuple):
+    """Contact point in the world, and the indices in `frames` of the body and the surface."""
+
+    point: np.ndarray
+    frames: Sequence[str | None]
+    over: Any = 0.0
+    under: Any = 1.0
+
+
+def _places(
+    model: Model, pairs: Sequence[Pair], q: np.ndarray, stepped: bool
+) -> list[_Place] | None:
+    """Return the contact points of `contact_points` as expressions in q, with their frames."""
     arena = Arena(RULES)
     given = symbols(arena, "q", (model.nq,))
     if stepped:
         own, crowded = Scene(model, tuple(pairs)).spots(given, bodies=_reduced(model, pairs, q))
-        found = [spot.point for _, spot in own]
+        found = [_Place(spot.point, pair.frames) for pair, spot in own]
         for crowd in crowded:
-            found += [slot.spot.point for slot in closest(crowd, lambda pair: 0.0)[0]]
-    elif any(pair.varies for pair in pairs):
+            slots, _ = closest(crowd, lambda pair: 0.0)
+            found += [_Place(s.spot.point, crowd.frames, s.over, s.under) for s in slots]
+        return found
+    if any(pair.varies for pair in pairs):
         return None
-    else:
-        still = np.zeros(model.nv)
-        found = [spot.point for spot in Placed(model, tuple(pairs)).spots(arena, given, still)]
-    points = np.full((*np.shape(q)[:-1], count, 3), np.nan)
-    points[..., : len(found), :] = _evaluated(found, q)
-    return points
+    spots = Placed(model, tuple(pairs)).spots(arena, given, np.zeros(model.nv))
+    frames = [pair.frames for pair in pairs for _ in range(pair.points)]
+    return [_Place(s.point, each) for s, each in zip(spots, frames, strict=True)]
 
 
 def slot_names(model: Model, pairs: Sequence[Pair], count: int, *, stepped: bool) -> list[str]:
@@ -134,6 +180,14 @@ def _root(model: Model, frame: str | None) -> int:
     while body != WORLD and model.bodies[body].parent != WORLD:
         body = model.bodies[body].parent
     return body
+
+
+def fixed_planes(pairs: Sequence[Pair]) -> np.ndarray:
+    """Return a point (m) and the unit normal of each contact plane of the world, (n, 2, 3)."""
+    surfaces = [pair.surface for pair in pairs]
+    planes = dict.fromkeys(s for s in surfaces if isinstance(s, Plane) and not s.frame)
+    found = [(p.point, np.array(p.normal) / np.linalg.norm(p.normal)) for p in planes]
+    return np.reshape(np.array(found, dtype=float), (-1, 2, 3))
 
 
 def lifted(model: Model, q: np.ndarray, name: str, height: float) -> np.ndarray:
