@@ -356,7 +356,7 @@ Acting = TypeVar("Acting", RotorData, ActuatorData)
 def admitted(source: Description) -> Description:
     """Replace numbers outside their ranges in a mechanism from a file, and add notes.
 
-    Negative numbers are replaced by `Range.taken`, and limits in the wrong order are exchanged.
+    Negative numbers are replaced by `Range.taken`, and limits in the wrong order are swapped.
     Numbers that are not finite raise an error.
     """
     notes: list[str] = []
@@ -417,7 +417,7 @@ def _admitted(joint: Kind, source: Description, notes: list[str]) -> Kind:
     if limits["lower"] > limits["upper"]:
         limits["lower"], limits["upper"] = limits["upper"], limits["lower"]
         what = f"lower limit {limits['upper']:g} is above the upper limit {limits['lower']:g}"
-        faults.append(f"{what}; exchanged")
+        faults.append(f"{what}; the limits are swapped")
     notes += [f"{_at(joint, source)}: {fault}" for fault in faults]
     return replace(joint, limits=Limits(**limits), **changed)
 
