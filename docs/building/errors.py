@@ -109,20 +109,32 @@ def _of_file(path: Path, tree: ast.Module, makers: Makers) -> Iterator[Entry]:
     makers = {**makers, **dict(_makers(tree))}  # several files define functions of the same name
     scopes = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     constants = {k: v for k, v in _values([tree]).items() if isinstance(v, ast.Constant)}
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call) or not call.args:
+    for node in ast.walk(tree):
+        given = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
+        found = [k for k, arg in enumerate(given) if CODE.fullmatch(str(getattr(arg, "value", "")))]
+        if not found:
             continue
-        code = call.args[0]
-        if not isinstance(code, ast.Constant) or not CODE.fullmatch(str(code.value)):
+        code, rest = given[found[0]].value, given[found[0] + 1 :]
+        func = getattr(node, "func", None)
+        name = getattr(func, "attr", getattr(func, "id", ""))
+        around = [n for n in scopes if n.lineno <= node.lineno <= (n.end_lineno or 0)]
+        known = _values(around[-1:], node.lineno) | constants
+        names = ("problem", "remedy") if func or not found[0] else ("problem",)
+        kind, names, own = makers.get(name, (name, names, ""))
+        if kind in ("", "None"):  # another function raises the error
+            kind = next(filter(None, map(_class_of_code, ast.walk(tree))), "")
+        if not kind:
             continue
-        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        around = [n for n in scopes if n.lineno <= call.lineno <= (n.end_lineno or 0)]
-        known = _values(around[-1:], call.lineno) | constants
-        kind, names, own = makers.get(name, (name, ("problem", "remedy"), ""))
-        given = dict(zip(names, (_text(a, known) for a in call.args[1:]), strict=False))
-        place = f"{path.relative_to(ROOT).as_posix()}:{call.lineno}"
-        texts = given.get("problem", ""), given.get("remedy", own)
-        yield Entry(str(code.value), kind, *texts, place)
+        texts = dict(zip(names, (_text(arg, known) for arg in rest), strict=False))
+        place = f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
+        yield Entry(code, kind, texts.get("problem", ""), texts.get("remedy", own), place)
+
+
+def _class_of_code(node: ast.AST) -> str:
+    """Return the class of an error that is created with a variable code, or an empty string."""
+    given = node.args if isinstance(node, ast.Call) else []
+    is_error = bool(given) and ast.unparse(given[0]) == "code" and len(given) > 2
+    return ast.unparse(node.func) if is_error and isinstance(node, ast.Call) else ""
 
 
 def _values(scopes: Sequence[ast.Module | ast.FunctionDef], line: int = 0) -> dict[str, ast.expr]:
