@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import raised
 import typer
-from building.texts import ROOT, Text, pages, texts
+from building.texts import ROOT, Text, joined, pages, texts
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
@@ -149,6 +149,15 @@ def prose(text: str) -> str:
     """Return a text without code, quotations and examples, on one line."""
     plain = re.sub(r"`[^`]*`|>>>.*|\"[^\"\n]*\"|'[^'\n]*'", "X", text)
     return " ".join(plain.split())
+
+
+def test_errors_are_listed_with_their_remedies() -> None:
+    """The list for review shows the problem and the remedy together, and each part only once."""
+    file = ROOT / "src/chasles/view/policy.py"
+    parts = [t.text for t in texts(file) if t.kind == "message"]
+    whole = [t.text for t in joined(texts(file)) if t.kind == "message"]
+    assert len(parts) == 2 * len(whole) > 0
+    assert "; ".join(parts) in whole
 
 
 def test_docstrings_open_with_a_verb_or_a_noun() -> None:

@@ -61,7 +61,9 @@ AREAS = {
 }
 """Headings of the page, by the middle part of a code."""
 
-Makers = Mapping[str, tuple[str, tuple[str, ...]]]
+Maker = tuple[str, tuple[str, ...], str]
+Makers = Mapping[str, Maker]
+"""Functions that create errors by name: class, parameters after `code`, and their own remedy."""
 
 
 @dataclass(frozen=True)
@@ -83,32 +85,56 @@ def entries() -> tuple[Entry, ...]:
     return tuple(entry for path, tree in trees.items() for entry in _of_file(path, tree, makers))
 
 
-def _makers(tree: ast.Module) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:
-    """Yield the functions that create errors: name, class of the error, parameters after `code`."""
+def _makers(tree: ast.Module) -> Iterator[tuple[str, Maker]]:
+    """Yield the functions of a file that create errors, with their names."""
     for node in ast.walk(tree):
         names = [a.arg for a in node.args.args] if isinstance(node, ast.FunctionDef) else []
         if isinstance(node, ast.FunctionDef) and "code" in names and node.name != "__init__":
             kind = "" if node.returns is None else ast.unparse(node.returns)
-            yield node.name, (kind, tuple(names[names.index("code") + 1 :]))
+            yield node.name, (kind, tuple(names[names.index("code") + 1 :]), _own_remedy(node))
+
+
+def _own_remedy(maker: ast.FunctionDef) -> str:
+    """Return the remedy that a function adds to all of its errors, or an empty string."""
+    for call in ast.walk(maker):
+        given = call.args if isinstance(call, ast.Call) else []
+        if len(given) > 2 and ast.unparse(given[0]) == "code":
+            known = _values([maker], call.lineno)
+            if isinstance(given[2], ast.Constant | ast.JoinedStr) or ast.unparse(given[2]) in known:
+                return _text(given[2], known)
+    return ""
 
 
 def _of_file(path: Path, tree: ast.Module, makers: Makers) -> Iterator[Entry]:
+    makers = {**makers, **dict(_makers(tree))}  # several files define functions of the same name
     scopes = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     constants = {k: v for k, v in _values([tree]).items() if isinstance(v, ast.Constant)}
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call) or not call.args:
+    for node in ast.walk(tree):
+        given = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
+        found = [k for k, arg in enumerate(given) if CODE.fullmatch(str(getattr(arg, "value", "")))]
+        if not found:
             continue
-        code = call.args[0]
-        if not isinstance(code, ast.Constant) or not CODE.fullmatch(str(code.value)):
+        code, rest = given[found[0]].value, given[found[0] + 1 :]
+        func = getattr(node, "func", None)
+        name = getattr(func, "attr", getattr(func, "id", ""))
+        around = [n for n in scopes if n.lineno <= node.lineno <= (n.end_lineno or 0)]
+        known = _values(around[-1:], node.lineno) | constants
+        names = ("problem", "remedy") if func or not found[0] else ("problem",)
+        kind, names, own = makers.get(name, (name, names, ""))
+        if kind in ("", "None"):  # another function raises the error
+            kind = next(filter(None, map(_class_of_code, ast.walk(tree))), "")
+        if not kind:
             continue
-        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        around = [n for n in scopes if n.lineno <= call.lineno <= (n.end_lineno or 0)]
-        known = _values(around[-1:], call.lineno) | constants
-        kind, names = makers.get(name, (name, ("problem", "remedy")))
-        given = dict(zip(names, (_text(a, known) for a in call.args[1:]), strict=False))
-        place = f"{path.relative_to(ROOT).as_posix()}:{call.lineno}"
-        texts = given.get("problem", ""), given.get("remedy", "")
-        yield Entry(str(code.value), kind, *texts, place)
+        texts = dict(zip(names, (_text(arg, known) for arg in rest), strict=False))
+        place = f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
+        yield Entry(code, kind, texts.get("problem", ""), texts.get("remedy", own), place)
+
+
+def _class_of_code(node: ast.AST) -> str:
+    """Return the class of an error that is created with a variable code, or an empty string."""
+    given = node.args if isinstance(node, ast.Call) else []
+    is_error = bool(given) and ast.unparse(given[0]) == "code" and len(given) > 2
+    return ast.unparse(node.func) if is_error and isinstance(node, ast.Call) else ""
 
 
 def _values(scopes: Sequence[ast.Module | ast.FunctionDef], line: int = 0) -> dict[str, ast.expr]:

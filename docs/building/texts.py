@@ -1,17 +1,23 @@
 """List all texts of the project with their places: `python docs/building/texts.py [FOLDER]`.
 
 The texts are docstrings, messages, help texts and comments of the source, and headings and
-paragraphs of the pages. `--sample N --seed S` draws a random sample for review.
+paragraphs of the pages. The problem and the remedy of an error are listed as one text, as users see
+them. `--sample N --seed S` draws a random sample for review.
 """
 
 import argparse
 import ast
 import random
 import re
+import sys
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from building.errors import entries
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src/chasles"
@@ -22,6 +28,8 @@ MESSAGES = re.compile(r"(Error|Loop|Position|Determined|Actuated|Mechanism|Motio
 NAMES = {"problem", "remedy", "note", "message", "hint", "said", "why", "what", "finds"}
 """Variables and keywords that contain parts of messages."""
 WORDS = re.compile(r"[A-Za-z]{2,}")
+VALUE = re.compile(r"\{\w*\}")
+"""Pattern for a value in the template of an error."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,25 @@ def texts(folder: Path = SOURCE, *, with_comments: bool = True) -> Iterator[Text
         yield from messages(path, tree)
         if with_comments:
             yield from comments(path)
+
+
+def joined(found: Iterable[Text]) -> Iterator[Text]:
+    """Join the problem and the remedy of each error in the source: "problem; remedy"."""
+    whole: dict[str, list[Text]] = {}
+    for entry in entries():
+        parts = [VALUE.sub("{...}", part) for part in (entry.problem, entry.remedy) if part]
+        text = Text("message", entry.place, "; ".join(parts))
+        whole.setdefault(entry.place.split(":")[0], []).append(text)
+    listed = set[str]()
+    for text in found:
+        file = text.place.split(":")[0]
+        if file not in listed:
+            listed.add(file)
+            yield from (each for each in whole.get(file, ()) if len(WORDS.findall(each.text)) > 1)
+        if text.kind != "message" or not any(
+            text.text in each.text for each in whole.get(file, ())
+        ):
+            yield text
 
 
 def docstrings(path: Path, tree: ast.Module) -> Iterator[Text]:
@@ -143,11 +170,11 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=0, help="Seed of the draw.")
     given = words.parse_args()
     if given.folder is None:
-        found = [*texts(), *pages()]
+        found = [*joined(texts()), *pages()]
     else:
         folder = given.folder.resolve()
         page = folder.suffix == ".md" or ROOT / "docs" in (folder, *folder.parents)
-        found = list(pages([folder]) if page else texts(folder))
+        found = list(pages([folder]) if page else joined(texts(folder)))
     if given.sample:
         found = random.Random(given.seed).sample(found, given.sample)
     for text in found:

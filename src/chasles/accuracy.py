@@ -165,7 +165,8 @@ def maximal_dynamics(
         If an array has the wrong shape or is not finite, if the leading shapes do not broadcast, or
         if `tolerance` is not a positive finite number.
     ModelError
-        If the robot depends on time, has tendons with inertia, or does not have a frame in `f_ext`.
+        If the robot depends on time or has tendons with inertia, or if a frame in `f_ext` does not
+        exist.
 
     Notes
     -----

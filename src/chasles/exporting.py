@@ -124,8 +124,8 @@ def export(
         If a function, an option or `dtype` is unknown, if a function cannot be exported, or if
         `prefix` is not a valid C identifier.
     ModelError
-        If the compiled function would not keep the loops of the robot closed, if the robot does not
-        support the method, or if it does not have a frame with a given name.
+        If the function does not keep loops closed and the robot has loops, if the method does not
+        support the robot, or if a frame does not exist.
     ExistingFileError
         If a file exists and `overwrite` is False.
     NotAFolderError

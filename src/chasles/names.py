@@ -96,7 +96,7 @@ FUNCTIONS = (
     *("calibrate", "compare", "compile", "condition", "cost", "excite", "export", "identify"),
     *("maximal_dynamics", "online_estimator", "save", "to_dh"),
 )
-"""Functions of `chasles` whose first argument is a robot, and which robots do not have."""
+"""Functions of `chasles` whose first argument is a robot, and that are not methods of robots."""
 
 
 def suggested(name: str, known: Iterable[str]) -> str:

@@ -420,11 +420,11 @@ def test_files_with_negative_numbers_load_with_a_note(
 def test_files_with_limits_in_the_wrong_order(
     suffix: str, texts: dict[str, str], tmp_path: Path
 ) -> None:
-    """Limits in the wrong order are exchanged, with a note. MuJoCo refuses such files."""
+    """Limits in the wrong order are swapped, with a note. MuJoCo refuses such files."""
     path = written(texts[suffix], "limits.lower", "3.0", tmp_path / f"m{suffix}")
     robot = chasles.load(path)
     assert (robot.limits.lower[0], robot.limits.upper[0]) == (1.3125, 3.0)
-    assert any("exchanged" in note and "'first'" in note for note in robot.notes)
+    assert any("swapped" in note and "'first'" in note for note in robot.notes)
     assert "limit-inverted" in {f.check for f in lint(path)}
 
 

@@ -107,14 +107,14 @@ def compile(
     Raises
     ------
     ArgumentError
-        If `robot` is not a Robot, if `f_ext` is not a mapping, or if the function does not have an
-        option, or lacks a required one.
+        If `robot` is not a Robot, if `f_ext` is not a mapping, if an option is unknown, or if a
+        required option is missing.
     InputError
         If `function`, `device`, `backend`, `method`, `dtype`, the value of an option or an argument
         in `wrt` is unknown, or if the function has no derivatives.
     ModelError
-        If the compiled function would not keep the loops of the robot closed, if the robot does not
-        support the method, or if it does not have a frame or a parameter with a given name.
+        If the function does not keep loops closed and the robot has loops, if the method does not
+        support the robot, or if a frame or parameter does not exist.
 
     Notes
     -----
@@ -206,13 +206,13 @@ def cost(
     Raises
     ------
     ArgumentError
-        If `robot` is not a Robot, if `f_ext` is not a mapping, or if the function does not have an
-        option, or lacks a required one.
+        If `robot` is not a Robot, if `f_ext` is not a mapping, if an option is unknown, or if a
+        required option is missing.
     InputError
         If `function`, `method`, `rules` or the value of an option is unknown, or if the method does
         not support `f_ext` or `dissipation`.
     ModelError
-        If the robot does not support the method, or does not have a frame with a given name.
+        If the method does not support the robot, or if a frame does not exist.
 
     Notes
     -----

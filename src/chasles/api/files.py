@@ -81,8 +81,8 @@ def load(
     Raises
     ------
     ModelError
-        If the file does not exist or does not describe a robot, or if there is no loop, coupling or
-        mimic joint with a name in `omit`.
+        If the file does not exist or does not describe a robot, or if a loop, coupling or mimic
+        joint in `omit` does not exist.
     ArgumentError
         If `path` is not a file name, if `loops` is not True or False, or if `omit` is not a
         sequence of names.
@@ -218,8 +218,8 @@ def from_dh(
     Raises
     ------
     ModelError
-        If `convention` is missing or unknown, if it is not that of the table, if there are no rows,
-        or if a row is not valid. The message gives the row.
+        If `convention` is missing, is unknown or differs from that of the table, if there are no
+        rows, or if a row is not valid. The message gives the row.
 
     Notes
     -----

@@ -63,7 +63,7 @@ def operational_dynamics(
         If `task` is unknown, if `damping` is not positive, if an array has the wrong shape, or if
         the configuration is singular for the task and `damping` is None.
     ModelError
-        If the robot does not have the frame, or if a joint has a prescribed motion.
+        If the frame does not exist, or if a joint has a prescribed motion.
     OpenLoop
         If the robot has loops, and `q` does not close them.
     ArgumentError
@@ -168,7 +168,7 @@ def operational_torques(
         If `task` is unknown, if an array has the wrong shape, or if the task Jacobian is not square
         or is singular.
     ModelError
-        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+        If the frame does not exist, or if the robot has loops or joints with prescribed motions.
     ArgumentError
         If an argument has the wrong type.
 

@@ -50,10 +50,10 @@ def task_perturbations(
     Raises
     ------
     InputError
-        If `task` is unknown or a twist, if an array has the wrong shape, or if the robot has free
+        If `task` is unknown or "twist", if an array has the wrong shape, or if the robot has free
         or spherical joints.
     ModelError
-        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+        If the frame does not exist, or if the robot has loops or joints with prescribed motions.
     ArgumentError
         If an argument has the wrong type.
 
@@ -118,10 +118,10 @@ def joint_perturbations(
     Raises
     ------
     InputError
-        If `task` is unknown or a twist, if an array has the wrong shape, if the task Jacobian is
+        If `task` is unknown or "twist", if an array has the wrong shape, if the task Jacobian is
         not square or is singular, or if the robot has free or spherical joints.
     ModelError
-        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+        If the frame does not exist, or if the robot has loops or joints with prescribed motions.
     ArgumentError
         If an argument has the wrong type.
 
@@ -174,11 +174,11 @@ def operational_sensitivities(
     Raises
     ------
     InputError
-        If `task` is unknown or a twist, if an array has the wrong shape, if the task Jacobian is
+        If `task` is unknown or "twist", if an array has the wrong shape, if the task Jacobian is
         not square or is singular, or if the robot has free or spherical joints. Use
         `Robot.linearize` for these robots.
     ModelError
-        If the robot does not have the frame, has loops, or has joints with prescribed motions.
+        If the frame does not exist, or if the robot has loops or joints with prescribed motions.
     ArgumentError
         If an argument has the wrong type.
 

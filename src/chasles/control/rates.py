@@ -59,7 +59,7 @@ def resolved_rate(
     InputError
         If `tasks` is not valid, or if an option is out of range or has the wrong shape.
     ModelError
-        If the robot does not have a frame in `tasks`.
+        If a frame in `tasks` does not exist.
 
     Notes
     -----

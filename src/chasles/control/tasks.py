@@ -42,9 +42,9 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
     Raises
     ------
     InputError
-        If `task` is unknown or a twist, or if `q` has the wrong shape.
+        If `task` is unknown or "twist", or if `q` has the wrong shape.
     ModelError
-        If the robot does not have the frame.
+        If the frame does not exist.
     ArgumentError
         If an argument has the wrong type.
 
@@ -92,7 +92,7 @@ def task_jacobian(robot: Robot, q: Array, frame: str, *, task: Task = "twist") -
     InputError
         If `task` is unknown, or if `q` has the wrong shape.
     ModelError
-        If the robot does not have the frame, or if a joint has a prescribed motion.
+        If the frame does not exist, or if a joint has a prescribed motion.
     ArgumentError
         If an argument has the wrong type.
 
@@ -134,7 +134,7 @@ def task_jacobian_rate(
     InputError
         If `task` is unknown, or if an array has the wrong shape.
     ModelError
-        If the robot does not have the frame, or if a joint has a prescribed motion.
+        If the frame does not exist, or if a joint has a prescribed motion.
     ArgumentError
         If an argument has the wrong type.
 

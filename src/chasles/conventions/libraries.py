@@ -147,7 +147,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -185,7 +185,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -218,7 +218,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -251,7 +251,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -285,7 +285,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -320,7 +320,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -352,7 +352,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -387,8 +387,8 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above, or if J does not have six
-            rows.
+            If the last axis of an array does not have the documented size, or if J does not have
+            six rows.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -421,8 +421,8 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above, or if J does not have six
-            rows.
+            If the last axis of an array does not have the documented size, or if J does not have
+            six rows.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -455,7 +455,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 
@@ -490,7 +490,7 @@ class Convention:
         Raises
         ------
         InputError
-            If the last axis of an array does not have the size above.
+            If the last axis of an array does not have the documented size.
         ArgumentError
             If an argument is not an array of real numbers.
 

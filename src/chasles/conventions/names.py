@@ -95,7 +95,7 @@ def position_from_names(
     InputError
         If an array does not have one entry per coordinate along its last axis.
     ModelError
-        If the robot does not have a joint in `values`.
+        If a joint in `values` does not exist.
     ArgumentError
         If `values` is not a mapping.
 
@@ -132,7 +132,7 @@ def velocity_from_names(
     InputError
         If an array does not have one entry per degree of freedom along its last axis.
     ModelError
-        If the robot does not have a joint in `values`.
+        If a joint in `values` does not exist.
     ArgumentError
         If `default` or a value is not an array of real numbers.
 
@@ -170,7 +170,7 @@ def to_joint_state(
     Raises
     ------
     InputError
-        If the last axis of an array does not have the size above.
+        If the last axis of an array does not have the documented size.
     ArgumentError
         If an argument is not an array of real numbers.
 
@@ -223,7 +223,7 @@ def from_joint_state(
     InputError
         If a field of the message does not have one entry per name.
     ModelError
-        If the robot does not have a joint that the message names.
+        If a joint in the message does not exist.
     ArgumentError
         If a field of the message is not an array of real numbers.
 

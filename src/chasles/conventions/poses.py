@@ -210,7 +210,7 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
     Raises
     ------
     InputError
-        If an array does not have the shape above, or if a quaternion is zero.
+        If an array does not have the documented shape, or if a quaternion is zero.
     ArgumentError
         If an argument is not an array of real numbers.
 
@@ -233,7 +233,8 @@ def unit(what: str, quaternion: np.ndarray) -> np.ndarray:
     """Normalize quaternions of any nonzero norm."""
     size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
     if not np.all(size):
-        raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
+        problem = f"the quaternion of {what} is zero"
+        raise InputError("E-CONVENTION-008", problem, "give a nonzero quaternion")
     scaled = quaternion / size  # avoid overflow in the norm
     return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 

@@ -99,7 +99,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
     Raises
     ------
     InputError
-        If the program does not have an input in `wrt`, or if `wrt` lists an input twice.
+        If an input in `wrt` does not exist, or if `wrt` lists an input twice.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def reverse(program: Program, wrt: Sequence[str]) -> Program:
     Raises
     ------
     InputError
-        If the program does not have an input in `wrt`, or if `wrt` lists an input twice.
+        If an input in `wrt` does not exist, or if `wrt` lists an input twice.
 
     Examples
     --------

@@ -53,7 +53,7 @@ def arrays(
             members = [archive.getinfo(name) for name in wanted]
             if sum(member.file_size for member in members) > MOST_TIMES * whole + 2**20:
                 problem = f"the arrays are too large: more than {MOST_TIMES} times the file size"
-                raise InputError("E-FILE-071", problem)
+                raise InputError("E-FILE-071", problem, "save the arrays without compression")
             return {member.filename[:-4]: _array(archive, member) for member in members}
     except _FAULTS as error:
         raise _corrupt(error) from error
@@ -116,8 +116,8 @@ def table(file: str, groups: Mapping[str, Sequence[str]]) -> dict[str, np.ndarra
     for name, array in result.items():
         rows = next(iter(result.values())).shape
         if array.ndim != 1 or array.shape != rows:
-            problem = f"column {name!r} has shape {array.shape}"
-            problem += f", but the first column has shape {rows}" if array.shape != rows else ""
+            expected = f"{rows}, like the first column" if len(rows) == 1 else "(n,)"
+            problem = f"column {name!r} must have shape {expected}, not {array.shape}"
             remedy = "give each column the same number of entries"
             raise ModelError("E-FILE-421", problem, remedy, file=file)
     return result
@@ -126,7 +126,7 @@ def table(file: str, groups: Mapping[str, Sequence[str]]) -> dict[str, np.ndarra
 def _numbers(name: str, array: np.ndarray) -> np.ndarray:
     """Return an array of doubles."""
     if array.dtype.kind not in "fiub":
-        problem = f"array {name!r} has type {array.dtype}, which is not a type of numbers"
+        problem = f"array {name!r} must contain numbers, not {array.dtype}"
         raise InputError("E-FILE-420", problem)
     return array.astype(float)
 

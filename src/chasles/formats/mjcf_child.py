@@ -408,5 +408,5 @@ def turns(model: Any, k: int, words: dict[str, str]) -> bool:
 
 
 def count(model: Any, name: str) -> int:
-    """Count the nonzero rows of an mjModel field; 0 if this version of MuJoCo lacks the field."""
+    """Return the number of nonzero rows of an mjModel field, or 0 if MuJoCo lacks the field."""
     return sum(bool(np.any(row)) for row in getattr(model, name, ()))

@@ -17,7 +17,7 @@ from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.rotations import Plane, Rotation, rpy_from_matrix
 from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, Limits, ShapeData
-from chasles.model.ranges import like_degrees
+from chasles.model.given import like_degrees
 from chasles.names import similar
 
 MAX_BYTES = 8 * 2**20

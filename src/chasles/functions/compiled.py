@@ -372,7 +372,7 @@ class Compiled:
         Raises
         ------
         InputError
-            If the function does not have an input in `wrt`, or if `wrt` lists an input twice.
+            If an input in `wrt` does not exist, or if `wrt` lists an input twice.
 
         Examples
         --------
@@ -400,7 +400,7 @@ class Compiled:
         Raises
         ------
         InputError
-            If the function does not have an input in `wrt`, or if `wrt` lists an input twice.
+            If an input in `wrt` does not exist, or if `wrt` lists an input twice.
 
         Examples
         --------

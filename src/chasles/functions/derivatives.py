@@ -110,7 +110,7 @@ def _along_steps(
 ) -> tuple[Program, list[str]]:
     """Replace positions q in `wrt` by integrate(q, q_step).
 
-    Return the new program, and the names of the inputs with respect to which to differentiate it.
+    Return the new program, and the names of its inputs that replace `wrt`.
     """
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(program.variables(arena))

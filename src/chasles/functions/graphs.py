@@ -16,7 +16,7 @@ from chasles.names import one_of
 LIBRARIES = ("cupy", "torch")
 """Import names of the array libraries that support CUDA graphs.
 
-The module in `functions/libraries` for each library defines the function `captured`.
+For each library, a module in `functions/libraries` defines the function `captured`.
 """
 
 

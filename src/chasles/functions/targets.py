@@ -161,8 +161,8 @@ class Target:
         Raises
         ------
         InputError
-            If the weight or tolerance is not finite and non-negative, or does not have 1, 2 or as
-            many values as there are errors.
+            If the weight or tolerance is not finite and non-negative, or if its number of values is
+            not 1, 2 or the number of errors.
         ArgumentError
             If the weight or tolerance is not a real number or an array of real numbers.
 

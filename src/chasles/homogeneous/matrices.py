@@ -185,10 +185,10 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     InputError
         If the array does not have shape (4, 4), is not finite, or does not have the structure of
         the type. The tolerance for the 3x3 block is 1e-6 times its largest entry. The tolerance for
-        the last row is 1e-6; it is relative to the largest entry of the row for types whose last
-        row mirrors the last column.
+        the last row is 1e-6, or 1e-6 times the largest entry of the row for types whose last row
+        mirrors the last column.
     ArgumentError
-        If the type is unknown, is Acceleration, or if an entry is not a number. An acceleration
+        If the type is unknown or Acceleration, or if an entry is not a number. An acceleration
         array alone does not determine the sign of the angular velocity; use
         `acceleration_from_array` and pass the velocity too.
 
@@ -279,8 +279,9 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
 
     Notes
     -----
-    Products of inertia are the off-diagonal entries of the tensor: jxy is minus the integral of x y
-    dm, so that J12 = -jxy + m x y. Legnani's program uses the same sign.
+    The products of inertia are the off-diagonal entries of the tensor; jxy, for example, is minus
+    the integral of x y dm. The entry of J in row 1 and column 2 is m cx cy - jxy, where m is the
+    mass, and cx and cy are coordinates of the center of mass. Legnani's program uses the same sign.
 
     Examples
     --------
@@ -423,7 +424,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
     Raises
     ------
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------
@@ -456,7 +457,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
         If the equations are singular, because the mass is zero, or because a principal moment of
         inertia about the center of mass is zero.
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------
@@ -492,7 +493,7 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
     InputError
         If the equations are singular, as in `velocity_from_momentum`.
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------
@@ -573,7 +574,7 @@ def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
     Raises
     ------
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------

@@ -1096,7 +1096,7 @@ def compose_accelerations(
     Raises
     ------
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------

@@ -125,8 +125,8 @@ def calibrate(
     Raises
     ------
     InputError
-        If the robot has closed loops, if an array has the wrong shape or is not finite, if both or
-        neither of `poses` and `points` are given, or if an entry of `include` is unknown.
+        If the robot has closed loops, if an array has the wrong shape or is not finite, if both
+        `poses` and `points` are given or neither, or if an entry of `include` is unknown.
     ArgumentError
         If `robot` is not a Robot, or if `include` is not a sequence of names.
 

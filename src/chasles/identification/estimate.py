@@ -204,7 +204,7 @@ def identify(
     ArgumentError
         If `robot` is not a Robot, or if an option has the wrong type.
     ModelError
-        If the robot does not have a frame in `payload`, `f_ext` or `wrenches`.
+        If a frame in `payload`, `f_ext` or `wrenches` does not exist.
 
     Notes
     -----

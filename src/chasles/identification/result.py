@@ -137,7 +137,7 @@ class Identified:
         InputError
             If an array has the wrong shape or is not finite, or if the numbers of samples differ.
         ArgumentError
-            If `consistent` has no truth value.
+            If `consistent` cannot be converted to a bool.
 
         Examples
         --------
@@ -188,7 +188,7 @@ class Identified:
         InputError
             If an array has the wrong shape or is not finite, or if the numbers of samples differ.
         ArgumentError
-            If `consistent` has no truth value.
+            If `consistent` cannot be converted to a bool.
 
         Examples
         --------

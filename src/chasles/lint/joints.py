@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from chasles.errors import ConvergenceError, InputError
 from chasles.lint.sheet import Found, Joint, Sheet
 from chasles.model.description import part_of, traits
-from chasles.model.ranges import like_degrees
+from chasles.model.given import like_degrees
 
 _SLACK = 1e-6
 """Rounding tolerance for the limits of mimic joints (rad or m)."""

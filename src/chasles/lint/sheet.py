@@ -134,7 +134,7 @@ class Link(_Part):
     def second_moments(self) -> np.ndarray:
         """Second moments of mass about the principal planes, in ascending order.
 
-        Second moments are non-negative for every physical body. Together with the mass, they are
+        The second moments of a physical body are non-negative. The second moments and the mass are
         the eigenvalues of the pseudo-inertia about the center of mass (Wensing, Kim and Slotine
         2018), which is positive definite if and only if all eigenvalues are positive.
         """

@@ -308,8 +308,8 @@ def choose(
 
     The first state of `K` (states, rows, nv) determines the size of the pivots, and all states
     together determine which entries are zero. Each step considers acceptable pivots in the columns
-    that initially have the fewest nonzero entries, so that loops stay separate. Of these, the pivot
-    with the least fill-in is selected (Markowitz's rule). In a tie, the largest pivot is selected.
+    that initially have the fewest nonzero entries, so that loops stay separate. The
+    acceptable pivot with the least fill-in is selected (Markowitz's rule), or in a tie the largest.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)

@@ -8,11 +8,12 @@ from chasles.model.validate import is_solid
 
 
 def auxiliary_inertias(model: Model) -> dict[int, RigidInertia]:
-    """Return inertias that make the inertias of massless links, point masses and rods invertible.
+    """Return inertias to add to massless links, point masses and thin rods, by link index.
 
-    The size of an auxiliary inertia affects only rounding errors. Its mass and its moments are
-    those of the links that the link carries, or else those of the robot. Symbolic inertias are
-    assumed to be invertible.
+    With its auxiliary inertia, the inertia of each link is invertible. The size of an auxiliary
+    inertia affects only rounding errors: its mass and its moments are sums over the link and all
+    links that the link carries, or over the whole robot if such a sum is zero. A link with mass
+    gets no additional mass. Symbolic inertias are assumed to be invertible.
     """
     bodies = list(enumerate(model.bodies))
     sizes = {WORLD: (0.0, 0.0)} | {i: _size(body.inertia) for i, body in bodies}

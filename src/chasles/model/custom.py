@@ -92,10 +92,12 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
         )
     if closes and not joint.holonomic:
         problem = f"{name} constrains only velocities, so it cannot close a loop"
-        raise ModelError("E-JOINT-008", problem)
+        raise ModelError("E-JOINT-008", problem, "close the loop with another joint type")
     if joint.holonomic == bool(joint.path) or not set(joint.path) <= set(range(joint.nq)):
         problem = f"{name} has invalid values: holonomic = {joint.holonomic}, path = {joint.path}"
-        raise ModelError("E-JOINT-009", problem, "set `path` only for nonholonomic joints")
+        raise ModelError(
+            "E-JOINT-009", problem, "set `path` to indices of q, and only for nonholonomic joints"
+        )
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:

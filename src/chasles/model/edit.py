@@ -138,7 +138,7 @@ def _coupled_still(
     part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} locked"
     if data.timed:
         problem = f"the coupling depends on time, so it cannot be satisfied with {locked}"
-        raise ModelError("E-MODEL-021", problem, "leave one of them unlocked", part=part)
+        raise ModelError("E-MODEL-021", problem, "leave one of these joints unlocked", part=part)
     error = max(map(abs, replayed(left.residual, {})))
     if error > _HOLDS:
         problem = f"the coupling does not hold with {locked}: its residual is {error:.3g}"

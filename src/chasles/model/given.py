@@ -141,6 +141,14 @@ def check_hash(function: str, name: str, value: Any) -> None:
 
 # Ranges ------------------------------------------------------------------------------------------
 
+_FEW_TURNS = 720.0
+"""Largest limit that may be an angle in degrees. A joint with larger limits counts as unlimited."""
+
+
+def like_degrees(lower: float, upper: float) -> bool:
+    """Return True if the limits (rad) of a hinge look like degrees: integers above 4 pi."""
+    return any(4.0 * math.pi < abs(x) <= _FEW_TURNS and x == int(x) for x in (lower, upper))
+
 
 def fits(row: Range, x: Any) -> bool:
     """Return True if a number is in a range."""
@@ -356,7 +364,7 @@ Acting = TypeVar("Acting", RotorData, ActuatorData)
 def admitted(source: Description) -> Description:
     """Replace numbers outside their ranges in a mechanism from a file, and add notes.
 
-    Negative numbers are replaced by `Range.taken`, and limits in the wrong order are exchanged.
+    Negative numbers are replaced by `Range.taken`, and limits in the wrong order are swapped.
     Numbers that are not finite raise an error.
     """
     notes: list[str] = []
@@ -417,7 +425,7 @@ def _admitted(joint: Kind, source: Description, notes: list[str]) -> Kind:
     if limits["lower"] > limits["upper"]:
         limits["lower"], limits["upper"] = limits["upper"], limits["lower"]
         what = f"lower limit {limits['upper']:g} is above the upper limit {limits['lower']:g}"
-        faults.append(f"{what}; exchanged")
+        faults.append(f"{what}; the limits are swapped")
     notes += [f"{_at(joint, source)}: {fault}" for fault in faults]
     return replace(joint, limits=Limits(**limits), **changed)
 

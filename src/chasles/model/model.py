@@ -793,7 +793,7 @@ class Model:
         Returns
         -------
         dict from int to Vector
-            Joint rates of each body.
+            Joint velocities (rad/s or m/s) or accelerations (rad/s2 or m/s2), by body.
 
         Examples
         --------

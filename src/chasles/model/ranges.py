@@ -11,16 +11,6 @@ from typing import Any, NamedTuple
 LARGEST = 1e100
 """Largest allowed absolute value, above which products of lengths and masses may overflow."""
 
-_TURN = 2.0 * math.pi
-
-_FEW_TURNS = 720.0
-"""Largest limit that may be an angle in degrees. A joint with larger limits counts as unlimited."""
-
-
-def like_degrees(lower: float, upper: float) -> bool:
-    """Return True if the limits (rad) of a hinge look like degrees: integers above 4 pi."""
-    return any(2.0 * _TURN < abs(x) <= _FEW_TURNS and x == int(x) for x in (lower, upper))
-
 
 class Range(NamedTuple):
     """Valid range of a number, from `least` to `most`. If `positive`, `least` is excluded.

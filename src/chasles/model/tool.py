@@ -64,8 +64,8 @@ def _last(model: Model, here: Sequence[str], frames: Sequence[str]) -> str:
 def _palm(model: Model, end: int) -> int:
     """Return the body that carries the fingers at the end of a chain, or the end itself.
 
-    Fingers have names that say so (`FINGER`, `GRIPPER`), or are the only bodies on the palm.
-    A hand without an arm has no other tool than its fingers.
+    Fingers are recognized by their names (`FINGER`, `GRIPPER`), or as the only bodies on the palm.
+    The tool of a hand without an arm is a finger.
     """
     palm = end
     while palm != WORLD and (_is_finger(model, palm) or _is_named_finger(model, palm)):

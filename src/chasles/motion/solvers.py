@@ -240,7 +240,7 @@ def gauss_seidel(
     Raises
     ------
     InputError
-        If an array does not have the shape above, or if the diagonal of M is not positive.
+        If an array does not have the documented shape, or if the diagonal of M is not positive.
 
     Examples
     --------

@@ -226,7 +226,7 @@ def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
 class Step(Compiled):
     """One of the algorithms, compiled for arrays of every supported library.
 
-    It belongs to no robot. The method in its recipe is the name of the algorithm.
+    The program does not belong to a robot. The method in the recipe is the name of the algorithm.
     """
 
     @cached_property

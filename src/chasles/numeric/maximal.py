@@ -151,7 +151,7 @@ def equations(
 
 
 def _drive(M: Entries, f: dict[int, Force], joint: Bridge, push: Vector, armature: Vector) -> None:
-    """Add the joint force on the connected bodies to f, and the rotor inertia to M."""
+    """Add the forces of a joint torque on both bodies to f, and the rotor inertia to M."""
     rotor = diagonal(armature)
     force = push + rotor @ (joint.Ta.T @ joint.c)
     for i, X in joint.ends:

@@ -257,8 +257,8 @@ def solve_ltl(L: Any, b: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
-        not finite.
+        If `parents` is not valid, if an array does not have the documented shape, or if the matrix
+        is not finite.
 
     Examples
     --------
@@ -294,7 +294,8 @@ def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If `parents` is not valid, if an array does not have the shape above, or if L is not finite.
+        If `parents` is not valid, if an array does not have the documented shape, or if L is not
+        finite.
 
     Examples
     --------
@@ -336,8 +337,8 @@ def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
-        not finite.
+        If `parents` is not valid, if an array does not have the documented shape, or if the matrix
+        is not finite.
 
     Examples
     --------
@@ -375,8 +376,8 @@ def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
-        not finite.
+        If `parents` is not valid, if an array does not have the documented shape, or if the matrix
+        is not finite.
 
     Examples
     --------
@@ -414,8 +415,8 @@ def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
-        not finite.
+        If `parents` is not valid, if an array does not have the documented shape, or if the matrix
+        is not finite.
 
     Examples
     --------
@@ -454,8 +455,8 @@ def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
-        not finite.
+        If `parents` is not valid, if an array does not have the documented shape, or if the matrix
+        is not finite.
 
     Examples
     --------
@@ -492,8 +493,8 @@ def solve_lower_transposed(L: Any, b: Any, parents: Parents) -> np.ndarray:
     Raises
     ------
     InputError
-        If `parents` is not valid, if an array does not have the shape above, or if the matrix is
-        not finite.
+        If `parents` is not valid, if an array does not have the documented shape, or if the matrix
+        is not finite.
 
     Examples
     --------

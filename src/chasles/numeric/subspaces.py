@@ -148,7 +148,7 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     InputError
-        If an array does not have the shape above, or if S is not finite.
+        If an array does not have the documented shape, or if S is not finite.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     Raises
     ------
     InputError
-        If I, S or f does not have the shape above, or if S is not finite.
+        If I, S or f does not have the documented shape, or if S is not finite.
 
     Notes
     -----
@@ -298,7 +298,7 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
     Raises
     ------
     InputError
-        If I, T or f does not have the shape above, or if T is not finite.
+        If I, T or f does not have the documented shape, or if T is not finite.
 
     Notes
     -----
@@ -353,7 +353,7 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
     Raises
     ------
     InputError
-        If I, S or f does not have the shape above, or if S is not finite.
+        If I, S or f does not have the documented shape, or if S is not finite.
 
     Examples
     --------

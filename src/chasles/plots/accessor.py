@@ -189,7 +189,7 @@ class Plots:
             not name two joints with one coordinate each, if `points` is less than 2, or if `t` is
             combined with `joints`.
         ModelError
-            If the robot has loops, or does not have the frame or a joint.
+            If the robot has loops, or if the frame or a joint does not exist.
         ArgumentError
             If an array does not contain real numbers.
 
@@ -267,7 +267,7 @@ class Plots:
             If `of` or `rows` is unknown, if an array has the wrong shape or is not finite, or if
             the robot has no degrees of freedom.
         ModelError
-            If the robot does not have the frame, or if it has loops and `of` is "jacobian".
+            If the frame does not exist, or if the robot has loops and `of` is "jacobian".
         ArgumentError
             If an array does not contain real numbers.
 
@@ -344,7 +344,7 @@ class Plots:
             If `plane` is unknown, if `samples` is less than 2, if `q` has the wrong shape or is not
             finite, or if `axes` is not three-dimensional for a three-dimensional plot.
         ModelError
-            If the robot does not have the frame, or if it has loops and `q` is not given.
+            If the frame does not exist, or if the robot has loops and `q` is not given.
         ArgumentError
             If an array does not contain real numbers.
 
@@ -415,7 +415,7 @@ class Plots:
             If `function`, a method or the value of an option is unknown, or if `lengths` is not a
             sequence of joint counts from 1 to the number of joints.
         ArgumentError
-            If the function does not have an option, or lacks a required one.
+            If an option is unknown, or if a required option is missing.
         ModelError
             If the robot has loops, or does not support a method in `methods`.
 

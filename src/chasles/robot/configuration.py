@@ -156,7 +156,7 @@ class Configuring(Computing):
         ArgumentError
             If `values` is not a mapping.
         ModelError
-            If the robot does not have a joint in `values`.
+            If a joint in `values` does not exist.
         InputError
             If an array does not have one entry per coordinate along its last axis.
 
@@ -203,9 +203,9 @@ class Configuring(Computing):
         Raises
         ------
         InputError
-            If `rng` may be a seed or a batch size, if both `rng` and `seed` are given, if one of
-            them is not valid, or if `size` is not a non-negative integer or a tuple of such
-            integers.
+            If `rng` is ambiguous (a seed or a batch size), if both `rng` and `seed` are given, if
+            `rng` or `seed` is not valid, or if `size` is not a non-negative integer or a tuple of
+            such integers.
 
         Examples
         --------
@@ -422,7 +422,7 @@ class Configuring(Computing):
         Raises
         ------
         ModelError
-            If the robot does not have a frame or a joint that is named.
+            If a frame or a joint does not exist.
         InputError
             If a target is not valid, if an array has the wrong shape, if `targets` and `guess` do
             not broadcast, or if an option is out of range.

@@ -65,12 +65,12 @@ class Deriving(Moving):
         Raises
         ------
         ModelError
-            If the robot has loops that the compiled function would not keep closed, if it does not
-            support the method, or if it does not have a parameter or a frame with a given name.
+            If the function does not keep loops closed and the robot has loops, if the method does
+            not support the robot, or if a frame or parameter does not exist.
         InputError
             If `function`, `backend`, `method`, `dtype` or the value of an option is unknown.
         ArgumentError
-            If the function does not have an option, or lacks a required one.
+            If an option is unknown, or if a required option is missing.
 
         Examples
         --------
@@ -219,11 +219,11 @@ class Deriving(Moving):
             If `function`, an argument in `wrt`, `method` or the value of an option is unknown, if
             `order` is not 1 or 2, or if an array has the wrong shape.
         ArgumentError
-            If the function does not have an option, if a required option is missing, or if the
-            number of arrays is wrong.
+            If an option is unknown, if a required option is missing, or if the number of arrays is
+            wrong.
         ModelError
-            If the derivatives would not keep the loops of the robot closed, or if the robot does
-            not support the method.
+            If the derivatives do not keep loops closed and the robot has loops, or if the method
+            does not support the robot.
 
         Examples
         --------
@@ -293,11 +293,11 @@ class Deriving(Moving):
             If `function`, an argument in `wrt`, `method` or the value of an option is unknown, or
             if an array has the wrong shape.
         ArgumentError
-            If the function does not have an option, if a required option is missing, or if the
-            number of arrays is wrong.
+            If an option is unknown, if a required option is missing, or if the number of arrays is
+            wrong.
         ModelError
-            If the derivatives would not keep the loops of the robot closed, or if the robot does
-            not support the method.
+            If the derivatives do not keep loops closed and the robot has loops, or if the method
+            does not support the robot.
 
         Examples
         --------
@@ -366,7 +366,7 @@ class Deriving(Moving):
             If an array has the wrong shape, if `dt` is not positive and finite, if `actuation` is
             not finite or names a joint twice, or if `out` cannot hold the result.
         ModelError
-            If the robot depends on time, or does not have a joint in `actuation`.
+            If the robot depends on time, or if a joint in `actuation` does not exist.
 
         Notes
         -----

@@ -37,8 +37,8 @@ class Editing(Parametric):
         Raises
         ------
         ModelError
-            If the robot does not have a joint in `positions`, if the joint mimics another one, or
-            if a coupling does not hold with the locked joints.
+            If a joint in `positions` does not exist, if it mimics another joint, or if a
+            coupling does not hold with the locked joints.
         InputError
             If a position does not have one finite number per coordinate.
         ArgumentError
@@ -103,8 +103,8 @@ class Editing(Parametric):
         ArgumentError
             If a value is not numeric, or if `name` is not a string.
         ModelError
-            If the robot does not have the frame, if the frame does not move, or if the robot
-            already has a frame with the name of the payload.
+            If the frame does not exist, if the frame does not move, or if the robot already has a
+            frame with the name of the payload.
 
         Examples
         --------
@@ -154,9 +154,8 @@ class Editing(Parametric):
         ArgumentError
             If `motions` is not a dictionary of functions with string keys.
         ModelError
-            If the robot does not have a joint in `motions`, if the motion of a joint cannot be
-            prescribed, or if a function fails for a symbolic time or returns the wrong number of
-            values.
+            If a joint in `motions` does not exist, if the motion of a joint cannot be prescribed,
+            or if a function fails for a symbolic time or returns the wrong number of values.
 
         Examples
         --------
@@ -188,7 +187,7 @@ class Editing(Parametric):
         Raises
         ------
         ModelError
-            If the robot does not have a parameter in `values`.
+            If a parameter in `values` does not exist.
         InputError
             If a value has the wrong shape, is not finite or is out of range, or if no body can have
             the inertia of a link.
@@ -251,7 +250,7 @@ class Editing(Parametric):
         Raises
         ------
         ModelError
-            If the robot does not have the link, or if a joint in the subtree mimics a joint
+            If the link does not exist, or if a joint in the subtree mimics a joint
             outside.
         ArgumentError
             If `link` is not a string.
@@ -341,8 +340,8 @@ class Editing(Parametric):
         LockedMechanism
             If the loops lock one of these coordinates.
         ModelError
-            If the robot does not have a coordinate in `freedoms`, or if the coordinates do not
-            determine all others.
+            If a coordinate in `freedoms` does not exist, or if these coordinates do not determine
+            all others.
         ArgumentError
             If a name is not a string.
 

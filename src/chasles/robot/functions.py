@@ -134,8 +134,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
-            if the robot does not support the method.
+            If the robot depends on time (see `at_time`), if the frame does not exist, or if
+            `method` does not support the robot.
 
         Notes
         -----
@@ -203,8 +203,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
-            if the robot does not support the method.
+            If the robot depends on time (see `at_time`), if the frame does not exist, or if
+            `method` does not support the robot.
 
         Notes
         -----
@@ -281,8 +281,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
-            if the robot does not support the method.
+            If the robot depends on time (see `at_time`), if the frame does not exist, or if
+            `method` does not support the robot.
 
         Notes
         -----
@@ -354,7 +354,7 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not have the frame.
+            If the robot depends on time (see `at_time`), or if the frame does not exist.
 
         Examples
         --------
@@ -424,7 +424,7 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not have the frame.
+            If the robot depends on time (see `at_time`), or if the frame does not exist.
 
         Notes
         -----
@@ -723,9 +723,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, if `method` or another option
             has an unknown value, or if `stabilization` or `tolerance` is not positive and finite.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have a frame in
-            `f_ext`, if the robot does not support the method, or if the robot does not have loops
-            or couplings.
+            If the robot depends on time (see `at_time`), if a frame in `f_ext` does not exist, if
+            `method` does not support the robot, or if the robot does not have loops or couplings.
         OpenLoop
             If q or qd violates the loop constraints.
         SingularPosition
@@ -894,9 +893,9 @@ class Computing(Identity):
             has an unknown value, or if `weights` has a value that is not positive, or a name that
             is not actuated.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have a frame in
-            `f_ext`, if the robot does not have a degree of freedom in `actuated`, if the robot does
-            not support the method, or if `actuated` is given for a robot without loops.
+            If the robot depends on time (see `at_time`), if a frame in `f_ext` does not exist, if a
+            degree of freedom in `actuated` does not exist, if `method` does not support the robot,
+            or if `actuated` is given for a robot without loops.
         UnderActuated
             If `actuated` cannot produce the motion.
         OpenLoop
@@ -1006,8 +1005,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have a frame in
-            `f_ext`, or if the robot does not support the method.
+            If the robot depends on time (see `at_time`), if a frame in `f_ext` does not exist, or
+            if `method` does not support the robot.
         OpenLoop
             If the robot has loops, and q or qd violates the loop constraints.
         SingularPosition
@@ -1111,9 +1110,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have a frame in
-            `f_ext`, if the robot does not have a joint in `known`, or if the robot does not support
-            the method.
+            If the robot depends on time (see `at_time`), if a frame in `f_ext` does not exist, if a
+            joint in `known` does not exist, or if `method` does not support the robot.
         OverDetermined
             If the known accelerations contradict the loops.
         OpenLoop
@@ -1376,8 +1374,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have a frame in
-            `f_ext`, or if the robot does not support the method.
+            If the robot depends on time (see `at_time`), if a frame in `f_ext` does not exist, or
+            if `method` does not support the robot.
 
         Notes
         -----
@@ -1478,8 +1476,7 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not support the
-            method.
+            If the robot depends on time (see `at_time`), or if `method` does not support the robot.
 
         Notes
         -----
@@ -1556,8 +1553,7 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not support the
-            method.
+            If the robot depends on time (see `at_time`), or if `method` does not support the robot.
         OpenLoop
             If `coordinates` is "independent", and q does not close the loops.
         SingularPosition
@@ -1635,8 +1631,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not support the method,
-            or if the robot has loops and `coordinates` is None.
+            If the robot depends on time (see `at_time`), if `method` does not support the robot, or
+            if the robot has loops and `coordinates` is None.
         OpenLoop
             If `coordinates` is "independent", and q does not close the loops.
         SingularPosition
@@ -1717,8 +1713,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have the frame, or
-            if the robot does not support the method.
+            If the robot depends on time (see `at_time`), if the frame does not exist, or if
+            `method` does not support the robot.
         OpenLoop
             If the robot has loops, and q does not close them.
 
@@ -1951,8 +1947,7 @@ class Computing(Identity):
         InputError
             If an array has the wrong shape, or if a quaternion is zero.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not have a frame in
-            `f_ext`.
+            If the robot depends on time (see `at_time`), or if a frame in `f_ext` does not exist.
 
         Notes
         -----
@@ -2021,8 +2016,7 @@ class Computing(Identity):
         InputError
             If an array has the wrong shape, or if a quaternion is zero.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not have a frame in
-            `f_ext`.
+            If the robot depends on time (see `at_time`), or if a frame in `f_ext` does not exist.
 
         Examples
         --------
@@ -2095,8 +2089,8 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), if the robot does not have a frame in
-            `f_ext`, or if the robot does not support the method.
+            If the robot depends on time (see `at_time`), if a frame in `f_ext` does not exist, or
+            if `method` does not support the robot.
 
         Notes
         -----
@@ -2220,8 +2214,7 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not support the
-            method.
+            If the robot depends on time (see `at_time`), or if `method` does not support the robot.
 
         Notes
         -----
@@ -2274,8 +2267,7 @@ class Computing(Identity):
             If an array has the wrong shape, if a quaternion is zero, or if `method` or another
             option has an unknown value.
         ModelError
-            If the robot depends on time (see `at_time`), or if the robot does not support the
-            method.
+            If the robot depends on time (see `at_time`), or if `method` does not support the robot.
 
         Notes
         -----

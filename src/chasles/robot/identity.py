@@ -212,7 +212,7 @@ class Identity(Named):
         Raises
         ------
         ModelError
-            If the robot does not have the joint.
+            If the joint does not exist.
         ArgumentError
             If `name` is not a string.
 
@@ -241,13 +241,13 @@ class Identity(Named):
         Returns
         -------
         ndarray
-            Value in the unit above, with shape () for a mass, (3,) for a center or gravity, (3, 3)
-            for an inertia, and (4, 4) for a placement.
+            Value in the documented unit, with shape () for a mass, (3,) for a center or gravity,
+            (3, 3) for an inertia, and (4, 4) for a placement.
 
         Raises
         ------
         ModelError
-            If the robot does not have the parameter.
+            If the parameter does not exist.
         ArgumentError
             If `name` is not a string.
 

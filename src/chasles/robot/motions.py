@@ -69,7 +69,7 @@ class Moving(Configuring):
             If no time derivative is given, if several frames are given, or if a keyword argument is
             unknown.
         ModelError
-            If the robot does not have the frame.
+            If the frame does not exist.
         InputError
             If an array has the wrong shape, or if an option has an unknown value.
 
@@ -133,7 +133,7 @@ class Moving(Configuring):
             If no time derivative is given, if their number differs from `order`, if several frames
             are given, or if a keyword argument is unknown.
         ModelError
-            If the robot does not have the frame.
+            If the frame does not exist.
         InputError
             If an array has the wrong shape, or if an option has an unknown value.
 
@@ -183,7 +183,7 @@ class Moving(Configuring):
         ArgumentError
             If no time derivative is given, or if several frames are given.
         ModelError
-            If the robot does not have the frame.
+            If the frame does not exist.
         InputError
             If an array has the wrong shape.
 
@@ -231,7 +231,7 @@ class Moving(Configuring):
         ArgumentError
             If no time derivative is given, or if several frames are given.
         ModelError
-            If the robot does not have the frame.
+            If the frame does not exist.
         InputError
             If an array has the wrong shape.
 

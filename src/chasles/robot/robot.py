@@ -319,8 +319,8 @@ class Robot(Sensing):
         InputError
             If `function`, `method`, `rules` or the value of an option is unknown.
         ArgumentError
-            If `function` is not a string, or if the function does not have an option, or lacks a
-            required one.
+            If `function` is not a string, or if an option is unknown, or if a required
+            option is missing.
 
         Examples
         --------
@@ -350,8 +350,9 @@ class Robot(Sensing):
         Returns
         -------
         Viewer
-            The running viewer, which notebooks display. `url` is its address with an access token,
-            `stop()` closes it, and `wait()` keeps a script running.
+            The running viewer; a notebook displays it. The attribute `url` is the address of the
+            viewer with an access token. `stop()` closes the viewer, and `wait()` keeps a script
+            running until Ctrl-C is pressed.
 
         Raises
         ------
@@ -363,7 +364,7 @@ class Robot(Sensing):
         Notes
         -----
         The viewer needs `pip install 'chasles[view]'`. To save a picture or a video, call
-        `chasles.view.record(viewer, "robot.png")`, which needs an installed Chromium or Chrome.
+        `chasles.view.record(viewer, "robot.png")`; Chromium or Chrome must be installed.
 
         Examples
         --------

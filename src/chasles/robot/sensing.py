@@ -39,7 +39,7 @@ class Sensing(Editing):
         Raises
         ------
         InputError
-            If the robot does not have the sensor.
+            If the sensor does not exist.
         ArgumentError
             If `name` is not a string.
 
@@ -110,8 +110,8 @@ class Sensing(Editing):
             If `forces` is neither a mapping from frames to wrenches nor a sequence of contact
             forces.
         InputError
-            If an array has the wrong shape, if leading shapes do not broadcast, or if the robot
-            does not have a sensor in `sensors`.
+            If an array has the wrong shape, if leading shapes do not broadcast, or if a sensor in
+            `sensors` does not exist.
 
         Notes
         -----
@@ -153,8 +153,8 @@ class Sensing(Editing):
         ArgumentError
             If an argument is not a SensorData object.
         InputError
-            If a field of a sensor is not valid, or if the robot does not have a link, joint, tendon
-            or actuator that a sensor names.
+            If a field of a sensor is not valid, or if a link, joint, tendon or actuator named by a
+            sensor does not exist.
 
         Examples
         --------
@@ -188,7 +188,7 @@ class Sensing(Editing):
         Raises
         ------
         InputError
-            If the robot does not have a sensor in `names`.
+            If a sensor in `names` does not exist.
         ArgumentError
             If a name is not a string.
 

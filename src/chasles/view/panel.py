@@ -179,7 +179,7 @@ class Panel:
         values = displacement(self.figure.robot, self.figure.q)
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             position = freedom.shown(float(value))
-            visible = abs(position) >= 0.5 * 10.0**-slider.precision  # else it would read -0.0000
+            visible = abs(position) >= 0.5 * 10.0**-slider.precision  # avoids -0.0000
             slider.value = position if visible else 0.0
         said = [f"{o.label}: {o.said}" for o in self.overlays if o.wanted and o.said]
         link = self.selected

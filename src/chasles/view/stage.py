@@ -67,7 +67,7 @@ class Camera(NamedTuple):
 class View(NamedTuple):
     """Camera of a rendered image: orientation (w, x, y, z), position, and vertical angle (rad).
 
-    The x axis of the camera points to the right, the y axis down, and the z axis ahead.
+    The x axis of the camera points to the right, the y axis down, and the z axis forward.
     """
 
     wxyz: np.ndarray

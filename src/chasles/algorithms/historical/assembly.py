@@ -1,8 +1,8 @@
 """Assembly of articulated bodies (Featherstone 2008, sections 7.4 and 7.5).
 
 An assembly joins the bodies of a tree at its hinges. The first part of an assembly computes
-inertias from the configuration alone. It returns the second part, a function that computes the
-accelerations due to given loads, and that can be called for several loads.
+inertias from the configuration alone, and returns the second part: a function that computes the
+accelerations due to given loads. This function can be called several times, with different loads.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -108,8 +108,8 @@ def of_inertias(tree: Tree) -> Respond:
     """Assemble articulated inertias (Featherstone 2008, table 7.2, variant 2).
 
     I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1. I_1 belongs to the parent with the children
-    assembled so far, and I_2 to the child with its whole subtree. T, which spans the constraint
-    forces of their joint, replaces the motion subspace S.
+    assembled so far, and I_2 to the child with its whole subtree. T spans the constraint forces of
+    the joint between parent and child, and replaces the motion subspace S.
     """
     Phi, W, K = {}, {}, {}
     IA = {i: ArticulatedInertia.of(I) for i, I in tree.inertias.items()}
@@ -187,7 +187,7 @@ def of_inverses(tree: Tree, order: Iterable[int]) -> Respond:
 
 
 def from_tips(tree: Tree) -> Iterator[int]:
-    """Yield the hinges from the tips to the root, so that pieces have one handle.
+    """Yield the hinges from the tips to the root, so that each piece has only one handle.
 
     See Featherstone 2008, table 7.2, variant 1.
     """

@@ -52,7 +52,10 @@ def opened(model: Model, q: Position) -> Tree:
 
 
 def hinge(i: int, p: int, joint: Joint, q: Vector, *, driven: bool) -> Hinge:
-    """Return the hinge of a joint, whose acceleration is prescribed if `driven` is True."""
+    """Return the hinge of a joint.
+
+    If `driven` is True, the acceleration of the joint is prescribed.
+    """
     X, active = joint.transform(q), Forces(()) if driven else joint.active(q)
     if driven:
         return Hinge(i, p, X, Forces(LOADS), active, ())
@@ -88,8 +91,8 @@ def loads(
 class Equation:
     """Linear equation: sum of tau_i qdd_i + sum of f_i a_i + compliance lam = k.
 
-    The multiplier lam applies the generalized forces tau_i lam at hinges and the forces f_i lam on
-    bodies. qdd_i and a_i are the accelerations of these hinges and bodies.
+    qdd_i is the acceleration of hinge i, and a_i that of body i. The multiplier lam applies the
+    generalized forces tau_i lam at hinges and the forces f_i lam to bodies.
     """
 
     tau: Mapping[int, Vector] = field(default_factory=dict)
@@ -106,7 +109,8 @@ class Equation:
 def auxiliary_forces(model: Model) -> Iterator[Equation]:
     """Yield an equation for each entry of the force J a that accelerates an auxiliary inertia J.
 
-    The multiplier applies this entry to the body, so the auxiliary inertia has no effect.
+    The multiplier of the equation applies the entry to the body, so that the auxiliary inertia has
+    no effect.
     """
     for i, J in auxiliary_inertias(model).items():
         sizes = (J.I.xx, J.I.yy, J.I.zz, J.m, J.m, J.m)
@@ -148,7 +152,7 @@ def solved(
     The multipliers of all equations solve A lam = k - K qdd, where qdd are the accelerations of the
     tree. A = K H^-1 K', plus the compliances on the diagonal (Featherstone 2008, Eq 8.37-8.41).
     H^-1 K' are the accelerations due to unit multipliers. Factorization starts at the last
-    equation. With this order of the equations, no pivot vanishes if the loop equations are
+    equation. In the order used here, no pivot vanishes if the loop equations are
     independent and the mass matrix of the mechanism is regular.
     """
     auxiliary = [*auxiliary_forces(model)]
@@ -185,7 +189,10 @@ def closed(
     assembly: Assembly,
     stabilization: float,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """Add the equations K qdd = k of loops and couplings, with constraint forces K' lam."""
+    """Return qdd, the multipliers lam and the health of a mechanism with loops and couplings.
+
+    Loops and couplings have the equations K qdd = k and the constraint forces K' lam.
+    """
     K, k, stray = closing(model, q, qd, stabilization)
     rows = [unstack(model, Vector(row), model.in_tree_order) for row in K.rows]
     loops = [Equation(tau=row, k=e) for row, e in zip(rows, k, strict=True)]

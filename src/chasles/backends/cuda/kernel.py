@@ -102,11 +102,9 @@ class Kernel:
     def _array(self, name: str, variable: Variable, argument: Any) -> Any:
         """Return an argument as a CuPy array with the kernel's dtype."""
         if not hasattr(argument, "__cuda_array_interface__"):
-            problem = f"{variable.name} is a {type(argument).__name__}, which is not in GPU memory"
-            remedy = (
-                "copy the value with cupy.asarray; backend='cuda' accepts only arrays in GPU memory"
-            )
-            raise ArgumentError("E-GPU-003", problem, remedy, part=name)
+            kind = type(argument).__name__
+            problem = f"{variable.name} must be an array in GPU memory, not {kind}"
+            raise ArgumentError("E-GPU-003", problem, "copy it with cupy.asarray", part=name)
         array = _cupy().asarray(argument)
         check_numbers(name, variable, array)
         return array if array.dtype == self.dtype else array.astype(self.dtype)

@@ -130,7 +130,7 @@ def _new(w: Routine, rank: str, sizes: str) -> str:
 
 
 def _delivered(w: Routine, lead: str, made: str) -> str:
-    """Emit code that makes the result of a call: an array, a scalar, or a tuple of these."""
+    """Emit code that makes the result of a call: an array or scalar, or a tuple of several."""
     count, first = word(w, "shown"), word(w, "inputs")
     with w.each(count) as (k, further):
         w.leave(w.compare("ne", w.plus(Variable(w, w.plus(first, k)).rank, lead), 0), further)

@@ -54,7 +54,7 @@ def robots() -> Answer:
 
 
 def _what(make: Callable[..., Any]) -> str:
-    """Return what a function makes: the first line of its docstring, as a noun phrase."""
+    """Return a description of a function's result: the first line of its docstring, shortened."""
     line = (inspect.getdoc(make) or "").partition("\n")[0]
     noun = re.sub(r"^Return (the |an? )?", "", line)
     return noun[:1].upper() + noun[1:]

@@ -667,7 +667,7 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
     Raises
     ------
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------
@@ -701,7 +701,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Raises
     ------
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Notes
     -----
@@ -764,7 +764,7 @@ def kinetic_energy(W: Velocity, J: Inertia) -> Number:
     Raises
     ------
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------
@@ -796,7 +796,7 @@ def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
     Raises
     ------
     ArgumentError
-        If an argument does not have the type above.
+        If an argument does not have the documented type.
 
     Examples
     --------

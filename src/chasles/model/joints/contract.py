@@ -625,14 +625,14 @@ class Joint:
         Parameters
         ----------
         q : Vector
-            Coordinates of the joint.
+            Coordinates of the joint (rad or m).
         v : Vector
-            Velocity of the joint, along the columns of S.
+            Velocity of the joint (rad/s or m/s), along the columns of S.
 
         Returns
         -------
         Vector
-            Coordinates of the joint.
+            Coordinates of the joint (rad or m) after 1 s.
 
         Examples
         --------

@@ -434,7 +434,7 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
     Raises
     ------
     InputError
-        If an array does not have the shape above.
+        If an array does not have the documented shape.
 
     Notes
     -----
@@ -503,7 +503,7 @@ def contact_problem(
     Raises
     ------
     InputError
-        If an array is not that of a single state, or is not finite.
+        If an array has the wrong shape or is not finite, or if several states are given.
     ArgumentError
         If `contacts` is not a list of contacts.
 
@@ -613,8 +613,8 @@ def contact_dynamics(
         If a contact closes and no force can prevent it. The error names the contact.
     InputError
         If a contact closes or a joint approaches its limit faster than `speed` (apply an impact
-        first), if `friction` is unknown, or if an array is not that of a single state or not
-        finite.
+        first), if `friction` is unknown, if an array has the wrong shape or is not finite, or if
+        several states are given.
     ArgumentError
         If `contacts` is not a list of contacts.
 

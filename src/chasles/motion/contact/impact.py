@@ -83,7 +83,7 @@ def velocity_step(
     InputError
         If an array has the wrong shape, or if `axes` or `at` is unknown.
     ModelError
-        If the robot does not have the frame, or can move without moving any mass.
+        If the frame does not exist, or if the frame can move without moving any mass.
     ArgumentError
         If an argument is not an array of real numbers.
 

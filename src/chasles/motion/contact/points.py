@@ -118,7 +118,7 @@ def slot_names(model: Model, pairs: Sequence[Pair], count: int, *, stepped: bool
 
 
 def _name(pairs: Sequence[Pair]) -> str:
-    """Return the name of the links in a pair, or the number of pairs."""
+    """Return the names of the two links, or the number of link pairs if there are several."""
     names = list(dict.fromkeys(" on ".join(f or "ground" for f in pair.frames) for pair in pairs))
     return names[0] if len(names) == 1 else f"{len(names)} pairs of links"
 

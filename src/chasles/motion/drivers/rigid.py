@@ -302,9 +302,10 @@ class RigidContact(Pace):
         return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """Return the longest time (s) for which a point has already penetrated a surface.
+        """Return the longest time (s) since a point reached a surface, for points below a surface.
 
-        Slow points are excluded because their depth may be a rounding error.
+        The time is the depth divided by the normal speed. Slow points are excluded because their
+        depth may be a rounding error.
         """
         moves = self._found(at).moves
         gap, rate = moves.gap, moves.velocity[:, 2]

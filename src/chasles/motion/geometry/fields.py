@@ -320,7 +320,7 @@ def contacts_on_field(
     contacts have the gap `FAR`.
 
     `R` (n, 3, 3) and `o` (n, 3) are the axes (as columns) and origin of the shape's frame. `S` and
-    `s` are those of the field's frame.
+    `s` are the axes and origin of the field's frame.
     """
     S, s = S @ np.transpose(field.axes), s + S @ np.array(field.center)
     places, radii = zip(*body.balls(), strict=True)

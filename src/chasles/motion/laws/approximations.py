@@ -41,8 +41,8 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
     Raises
     ------
     InputError
-        If an array does not have the shape above, if `mu` is negative, or if `mu` or `slip` is not
-        finite, or if `facets` is not an integer of at least 3.
+        If an array does not have the documented shape, if `mu` is negative, or if `mu` or `slip` is
+        not finite, or if `facets` is not an integer of at least 3.
     Infeasible
         If no forces prevent penetration.
     ConvergenceError
@@ -130,7 +130,7 @@ def cone_gauss_seidel(
     Raises
     ------
     InputError
-        If an array does not have the shape above.
+        If an array does not have the documented shape.
 
     Notes
     -----

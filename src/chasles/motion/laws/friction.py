@@ -302,8 +302,8 @@ def coulomb(
     NoUniqueMotion
         If some contacts slide, others do not, and no forces are found.
     InputError
-        If an array does not have the shape above, if `mu` or `bound` is negative, or if `mu` or
-        `slip` is not finite.
+        If an array does not have the documented shape, if `mu` or `bound` is negative, or if `mu`
+        or `slip` is not finite.
     Infeasible
         If no forces prevent penetration.
     ConvergenceError
@@ -357,8 +357,8 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
     Raises
     ------
     InputError
-        If an array does not have the shape above, if `mu` is negative, or if `mu` or `slip` is not
-        finite.
+        If an array does not have the documented shape, if `mu` is negative, or if `mu` or `slip` is
+        not finite.
     Inconsistent, Indeterminate
         If all contacts slide and there is no unique motion.
     NoUniqueMotion
@@ -542,8 +542,8 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
     Infeasible
         If the program is unbounded: no forces prevent penetration.
     InputError
-        If an array does not have the shape above, if `mu` is negative, or if `mu` or `slip` is not
-        finite.
+        If an array does not have the documented shape, if `mu` is negative, or if `mu` or `slip` is
+        not finite.
     ConvergenceError
         If clarabel finds no solution.
     MissingPackageError

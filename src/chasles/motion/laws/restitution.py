@@ -62,9 +62,9 @@ class ImpactLaw(Protocol):
         Raises
         ------
         InputError
-            If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
-            not positive although the bodies approach, or, for `Sticking`, if the point cannot both
-            stop slipping and rebound.
+            If an array does not have the documented shape, if W or `zeta` is not finite, if W[2, 2]
+            is not positive although the bodies approach, or, for `Sticking`, if the point cannot
+            both stop slipping and rebound.
         ArgumentError
             If `zeta` is not an array of real numbers.
 
@@ -96,9 +96,9 @@ class ImpactLaw(Protocol):
         Raises
         ------
         InputError
-            If an array does not have the shape above, if W or `zeta` is not finite, if W[2, 2] is
-            not positive although the bodies approach, or, for `Sticking`, if the point cannot both
-            stop slipping and rebound.
+            If an array does not have the documented shape, if W or `zeta` is not finite, if W[2, 2]
+            is not positive although the bodies approach, or, for `Sticking`, if the point cannot
+            both stop slipping and rebound.
         ArgumentError
             If `zeta` is not an array of real numbers.
 
@@ -256,8 +256,8 @@ class Newton(_Slipping):
         Raises
         ------
         InputError
-            If an array does not have the shape above, if W or `zeta` is not finite, or if W[2, 2]
-            is not positive although the bodies approach.
+            If an array does not have the documented shape, if W or `zeta` is not finite, or if W[2,
+            2] is not positive although the bodies approach.
         ArgumentError
             If `zeta` is not an array of real numbers.
 
@@ -389,7 +389,7 @@ class Moreau:
         Raises
         ------
         InputError
-            If W or `zeta` does not have the shape above, or is not finite.
+            If W or `zeta` does not have the documented shape, or is not finite.
         Infeasible
             If no impulses prevent penetration.
         NoUniqueMotion, ConvergenceError
@@ -429,7 +429,7 @@ class Moreau:
         Raises
         ------
         InputError
-            If W or `zeta` does not have the shape above, or is not finite.
+            If W or `zeta` does not have the documented shape, or is not finite.
         Infeasible
             If no impulses prevent penetration.
         NoUniqueMotion, ConvergenceError
@@ -551,7 +551,7 @@ def collide(
     Raises
     ------
     InputError
-        If an array does not have the shape above.
+        If an array does not have the documented shape.
     ArgumentError
         If an argument is not an array of real numbers.
 

@@ -8,8 +8,8 @@ which of them stick, one step is exact for all contacts that stick. The first st
 contacts are active if gravity would close them, and stick or slide along their current velocity
 (`touching.expected`).
 
-Dry friction of joints and tendons has no compliance. A step holds the velocities that friction
-holds, and sets them to zero exactly; the momentum balance then determines the impulses. A held
+Dry friction of joints and tendons has no compliance. A step sets the velocities that friction
+holds to exactly zero; the momentum balance then determines the impulses. A held
 velocity breaks away in the next step if its impulse exceeds the limit, and a sliding velocity that
 reverses is held in the next step. A coordinate is held by a large stiffness in the linear system.
 For a combination of coordinates, the impulse is an additional unknown.
@@ -167,7 +167,7 @@ class Refined(NamedTuple):
     def solved(self, tolerance: float, final: Number = 0.0) -> Number:
         """Return 1 if the momentum balance and the law of dry friction are satisfied, else 0.
 
-        If `final` is 1, only the momentum balance counts.
+        If `final` is 1, the law of dry friction is not checked.
         """
         return less_equal(self.residual, tolerance) * (1.0 - self.pending * (1.0 - final))
 
@@ -383,8 +383,8 @@ class Newton:
         """Return the result of a Newton step that ends at the joint velocities v.
 
         `at` contains the corresponding velocities of the potential contact points, and `dry` the
-        dry friction at the end of the step. If `exact` is 1, the step used the exact law of dry
-        friction, and otherwise a regularized law.
+        dry friction at the end of the step. `exact` is 1 if the step used the exact law of dry
+        friction, and 0 if the step used a regularized law.
         """
         impulses, ends = self._impulses(at), [rub.impulse for rub in dry]
         loads = self._rubbed(self._smooth(v, impulses), v, ends, combined=True)
@@ -397,7 +397,7 @@ class Newton:
                 load = loads[of.row[0][0]]
                 beyond = less((1.0 + self._tolerance) * of.limit, absolute(load))
                 center = select(rub.held * (1.0 - beyond), of.bounded(load), center)
-            # A held velocity breaks away if the load is beyond the limit. Others must not reverse.
+            # A held velocity breaks away if the load exceeds the limit; others must not reverse.
             fails = select(rub.held, beyond, less(0.0, center * u))
             creeps = less(absolute(of.impulse(center, u)), of.limit)
             creeps = creeps if of.combined else creeps * less(0.0, absolute(u))
@@ -421,9 +421,11 @@ class Newton:
     def _rubbed(
         self, g: np.ndarray, v: np.ndarray, rubs: Sequence[Number], *, combined: bool
     ) -> np.ndarray:
-        """Subtract the momentum of dry friction, with the impulses `rubs` at rest, from g.
+        """Subtract the impulses of dry friction from the unbalanced momentum g.
 
-        `combined` selects friction of combined coordinates, or else of single coordinates.
+        `rubs` contains the impulses at rest (see `Dry.impulse`). If `combined` is True, only
+        friction that opposes combinations of coordinates is included, and otherwise only friction
+        that opposes single coordinates.
         """
         found = g.copy()
         for dry, center in zip(self.p.dry, rubs, strict=True):
@@ -559,8 +561,8 @@ class Newton:
     def balance(self, v: np.ndarray) -> np.ndarray:
         """Return the unbalanced momentum at velocities v.
 
-        The result also contains the velocities that dry friction of combined coordinates holds at
-        zero.
+        The last entries belong to combinations of coordinates with dry friction. Such an entry is
+        the velocity if friction holds the combination at rest, and 0 otherwise.
         """
         g = self._balance(v, self._impulses(self.velocities(v)))
         each = zip(self.p.dry, self._dry(v), strict=True)
@@ -569,7 +571,7 @@ class Newton:
     def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Solve the linear system with the transposed Jacobian at v.
 
-        The right-hand side is x, and zero for the additional equations of dry friction.
+        The right-hand side is x, followed by zeros for the additional equations of dry friction.
         """
         slots = [
             linearized(touch, u, w, self._limiting, Slope(), ())
@@ -618,8 +620,8 @@ class Newton:
     def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope, exact: Number = 0.0) -> Refined:
         """Take a Newton step from v with gradient g, shortened by a line search (`_part`).
 
-        The step uses the regularized law of dry friction (`Dry.impulse`). If `exact` is 1, the step
-        is a full step with the exact law.
+        The step uses the regularized law of dry friction (`Dry.impulse`). If `exact` is 1, a full
+        step with the exact law is taken instead.
         """
         at = self.velocities(v)
         slots = [

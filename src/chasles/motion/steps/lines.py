@@ -62,7 +62,7 @@ class Dry(NamedTuple):
     limit : Number
         Largest impulse.
     stiffness : Number
-        Impulse per unit velocity in a regularized law (`impulse`), which only iterations use.
+        Impulse per unit velocity in a regularized law (`impulse`) that only iterations use.
     """
 
     row: Row

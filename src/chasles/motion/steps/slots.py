@@ -60,7 +60,10 @@ def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spo
 
 
 def balls_on_surface(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return a potential contact point for each ball of a body, such as the ends of a capsule."""
+    """Return one potential contact point for each ball of a body.
+
+    A capsule, for example, has a ball at each end.
+    """
     return [_ball(over.out(at), radius, surface, under) for at, radius in body.balls()]
 
 

@@ -387,7 +387,7 @@ class Steps:
         fall = self._free.fall(self.model, self.own)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
-        # A moving coordinate slides. Combinations of coordinates move due to rounding errors.
+        # Friction slides at moving coordinates. Combinations start at rest because of rounding.
         rubs = [
             0.0 if dry.combined else dry.opposing(speed_along(dry.row, v), tolerance)
             for dry in self._problem.dry
@@ -708,7 +708,8 @@ class Steps:
         """Return the configuration `there` after a step, without rounding errors of joints at rest.
 
         A joint with dry friction in its mechanism rests if the displacements `way` of all
-        independent coordinates that move the joint are zero. G maps these to all displacements.
+        independent coordinates that move the joint are zero. G maps `way` to the displacements of
+        all coordinates.
         """
         model, found = self.model, there.copy()
         for i in model.movers if self._problem.dry else ():

@@ -244,7 +244,7 @@ class Local(System):
         return self.place(self.t + s, q, d, self.velocity(y))
 
     def _way(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
-        """Return the rates of the path-dependent entries x, or an empty list if q has none."""
+        """Return the time derivatives of the path-dependent entries of q, or an empty list."""
         if not self.path:
             return []
         J = self.mechanism.derivatives("integrate", q, np.zeros_like(qd), wrt="v")

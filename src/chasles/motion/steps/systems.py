@@ -25,8 +25,8 @@ class System(NamedTuple):
     rubbing : Sequence[Number]
         Slopes of dry friction (`convex.Rubbed`).
     g : np.ndarray
-        Right-hand side: the momentum residual, and the velocities of combined coordinates that dry
-        friction holds.
+        Right-hand side: the momentum residual, and the velocities of combinations of coordinates
+        that dry friction holds.
     """
 
     slots: Sequence[Near]
