@@ -18,7 +18,7 @@ from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, Limits, LinkData
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.steps.scene import Scene
-from chasles.motion.steps.stepping import STATISTICS
+from chasles.motion.steps.stepping import PATIENT, STATISTICS
 from chasles.robots._solids import sphere
 
 DT, MASS, LIMIT = 0.002, 2.0, 3.0
@@ -161,6 +161,19 @@ def test_coupled_joints_satisfy_the_law_of_friction(n):
     for each in (rest & still, rest & ~still, sliding & still, sliding & ~still):
         assert np.count_nonzero(each) > 20
     assert np.array_equal(robot.difference(q, run.q[:, 1])[rest], np.zeros(np.count_nonzero(rest)))
+
+
+def test_joints_of_fast_chains_stop_and_break_away_without_long_line_searches():
+    """The line search finds the velocities at which joints stop, however small their range."""
+    robot = rubbed(chasles.robots.planar(12), 1.0)
+    rng, shape = np.random.default_rng(0), (600, 12)
+    q = rng.uniform(-1.0, 1.0, shape)
+    qd = rng.normal(size=shape) * 10.0 ** rng.uniform(-4, 0, shape)
+    qd[rng.random(shape) < 0.5] = 0.0
+    tau = rng.normal(size=shape) * (rng.random(shape) < 0.7)
+    run = stepped(robot, q, qd, steps=1, dt=1e-4, tau=tau)
+    assert run.unsolved.sum() == 0
+    assert np.count_nonzero(run.iterations >= PATIENT) <= 6  # 30 with half as many rounds
 
 
 def test_batches_threads_and_single_states_have_the_same_bits():

@@ -80,7 +80,7 @@ ROUNDING = 1e-3
 """Relative velocity below which a held combination of coordinates is at rest, relative to the
 tolerance for the residual."""
 
-ROUNDS = 6
+ROUNDS = 12
 """Number of rounds of the line search, each with two evaluations of the directional derivative
 of the cost along the step."""
 
