@@ -14,6 +14,7 @@ from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, LeftOutWarning, ModelError, shown, warn
 from chasles.formats import a_path, is_name, registry
 from chasles.functions.doors import check_robot
+from chasles.model.build import with_leaders
 from chasles.model.denavit_hartenberg import Convention, DHRow, DHTable, in_degrees
 from chasles.model.dh_fields import TABLE, checked
 from chasles.model.dh_fit import dh_table
@@ -119,6 +120,8 @@ def load(
         source = replace(source, precision=precision)
     if springs is False:
         source = unsprung(source)
+    if mimic:
+        source = with_leaders(source)
     for what in source.unsupported:
         warn(shown(what), LeftOutWarning)
     return Robot(source, mimic=mimic, strict=strict)

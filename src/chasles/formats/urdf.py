@@ -47,7 +47,7 @@ from chasles.model.description import Named, as_bounded, part_of, spelled, spell
 from chasles.model.graph import at_children, in_series, on_free_joint, taken_names, unused_name
 from chasles.model.joints import TYPES
 from chasles.model.machine import ActuatorData
-from chasles.names import one_of, similar
+from chasles.names import one_of
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
@@ -87,8 +87,7 @@ def described(
         raise robot.error("E-URDF-002", "the file has no links", "add a <link>")
     note_misspelled(robot, URDF, ATTRIBUTES)
     links = tuple(map(_link, parts))
-    joints, lost = _following(tuple(map(_joint, _named(robot, "joint"))))
-    actuators: tuple[ActuatorData, ...] = ()
+    joints, actuators = tuple(map(_joint, _named(robot, "joint"))), tuple[ActuatorData, ...]()
     extensions = [(part.get("reference", ""), part) for part in root.iterfind("{*}gazebo")]
     gears = list(robot.all("transmission"))
     if gears:
@@ -109,7 +108,6 @@ def described(
         notes=tuple(dict.fromkeys(robot.source.notes)),
         where=file,
         actuators=actuators,
-        unsupported=lost,
     )
     return with_sensors(made, extensions) if extensions else made
 
@@ -242,25 +240,6 @@ def _limits(joint: Part, bounds: str) -> Limits:
     return Limits(
         **{k: x if abs(x) < UNBOUNDED else math.copysign(math.inf, x) for k, x in given.items()}
     )
-
-
-def _following(joints: tuple[JointData, ...]) -> tuple[tuple[JointData, ...], tuple[str, ...]]:
-    """Make mimic joints independent if their leader does not exist or is fixed.
-
-    Also return a warning for each of these joints.
-    """
-    moving = [joint.name for joint in joints if joint.kind != "fixed"]
-    found, lost = [], []
-    for joint in joints:
-        name = joint.mimic.joint if joint.mimic else ""
-        if joint.mimic and joint.kind != "fixed" and name not in moving:
-            problem = f"the mimicked joint {name!r} does not exist or is fixed"
-            remedy = similar(name, moving) or "name a moving joint"
-            part = f"{joint.where}: joint {joint.name!r}"
-            lost.append(f"{part}: {problem}, so the joint is independent; {remedy}")
-            joint = replace(joint, mimic=None)
-        found.append(joint)
-    return tuple(found), tuple(lost)
 
 
 def follows(mimic: Part) -> Mimic:

@@ -390,6 +390,26 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
     return Drive(data.motion)
 
 
+def with_leaders(source: Description) -> Description:
+    """Make mimic joints independent if their leader does not exist or is fixed.
+
+    Each of these joints is listed in `unsupported`.
+    """
+    moving = [joint.name for joint in source.joints if joint.kind != "fixed"]
+    joints, lost = [], []
+    for joint in source.joints:
+        if joint.mimic and joint.kind != "fixed" and joint.mimic.joint not in moving:
+            problem = f"the mimicked joint {joint.mimic.joint!r} does not exist or is fixed"
+            remedy = similar(joint.mimic.joint, moving) or "name a moving joint"
+            part = f"{joint.where}: joint {joint.name!r}"
+            lost.append(f"{part}: {problem}, so the joint is independent; {remedy}")
+            joint = replace(joint, mimic=None)
+        joints.append(joint)
+    if not lost:
+        return source
+    return replace(source, joints=tuple(joints), unsupported=(*source.unsupported, *lost))
+
+
 def _couple(bodies: list[Body]) -> list[Body]:
     """Connect every mimic joint to its leader, and resolve chains of mimic joints."""
     number = {body.data.name: i for i, body in enumerate(bodies)}
