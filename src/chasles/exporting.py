@@ -255,9 +255,9 @@ def _check_function(robot: Robot, name: str) -> None:
     if callable(getattr(Robot, function, None)):
         raise InputError(
             "E-EXPORT-003",
-            f"{name} cannot be exported, because it iterates or combines results in Python",
-            "export the functions that it calls; for closed loops, export "
-            "constrained_dynamics, or loop_residual and loop_matrix",
+            f"{name} cannot be exported because it runs Python code",
+            "export the functions that it calls (for closed loops, constrained_dynamics, or "
+            "loop_residual and loop_matrix)",
             part="export",
         )
     hint = suggested(function, METHODS)

@@ -371,3 +371,40 @@ def test_a_tendon_and_a_joint_hold_two_weights(tmp_path):
     tension /= 1.125
     assert run.qd[-1, 0] / 0.5 == pytest.approx(tension - 9.81, rel=1e-9)
     assert run.unsolved == 0
+
+
+DOG = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/>
+<body pos="0 0 .4"><freejoint/><geom type="box" size=".2 .1 .05" mass="3"/>
+  <body pos=".2 0 0"><joint name="x" axis="0 1 0" range="-60 60" frictionloss="1e6"/>
+  <geom type="capsule" fromto="0 0 0 .1 0 -.25" size=".03" mass=".5"/>
+    <body pos=".1 0 -.25"><joint name="y" axis="0 1 0" range="-60 60"/>
+    <geom type="capsule" fromto="0 0 0 -.1 0 -.1" size=".03" mass=".3"/></body></body>
+  <body pos="-.2 0 0"><joint name="z" axis="0 1 0" range="-60 60" frictionloss="1e6"/>
+  <geom type="capsule" fromto="0 0 0 -.1 0 -.25" size=".03" mass=".5"/>
+    <body pos="-.1 0 -.25"><joint name="w" type="ball"/>
+    <geom type="sphere" size=".05" pos="0 0 -.05" mass=".3"/></body></body>
+</body></worldbody><tendon>
+<fixed frictionloss="1e6"><joint joint="x" coef="1"/><joint joint="y" coef="-0.5"/></fixed>
+<fixed frictionloss="1e6"><joint joint="x" coef="1"/><joint joint="z" coef="1"/></fixed>
+<fixed frictionloss="1e6"><joint joint="x" coef="2"/><joint joint="y" coef="-1"/></fixed>
+</tendon></mujoco>"""
+
+
+def test_huge_friction_of_dependent_tendons_adds_no_energy(tmp_path):
+    path = tmp_path / "dog.xml"
+    path.write_text(DOG)
+    robot, rng, n = chasles.load(path), np.random.default_rng(0), 20
+    moved = np.concatenate([np.zeros((n, 6)), 0.2 * rng.normal(size=(n, robot.nv - 6))], axis=1)
+    q = robot.integrate(np.tile(robot.neutral(), (n, 1)), moved)
+    qd = 0.5 * rng.normal(size=(n, robot.nv))
+    options = {"dt": 2e-3, "duration": 1.5, "integrator": "time-stepping"}
+    with pytest.warns(UserWarning, match="Box on Capsule"):
+        run = robot.simulate(q, qd, contacts="file", **options)
+    assert run.excess.max() < 1e-9
+
+
+@pytest.mark.parametrize("friction", [0.0, LIMIT])
+def test_a_joint_beyond_its_limit_returns_without_a_load(friction):
+    run = stepped(slider(friction=friction, limit=0.1), [0.11], [0.0], duration=0.2, limits=True)
+    assert run.unsolved == 0
+    assert run.q[-1, 0] < 0.1

@@ -39,6 +39,7 @@ from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain, factors, matrix
 from chasles.model.description import Named, spelled, spelling
 from chasles.model.ranges import LARGEST
+from chasles.names import one_of
 from chasles.writing import store
 
 GRIPPER = "gripper"
@@ -308,5 +309,7 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
                     "E-DAT-020", problem, "choose another frame", part=f"frame {gripper!r}"
                 )
             return a, b, math.atan2(-rows[1, 2], rows[2, 2])
-    problem = f"there is no frame {gripper!r} on the last link {link!r}"
-    raise ModelError("E-DAT-021", problem, part=f"robot {description.name!r}")
+    problem = f"the last link {link!r} does not have a frame {gripper!r}"
+    known = [frame.name for frame in description.frames if frame.link == link]
+    remedy = one_of(gripper, known) if known else "add this frame to the link"
+    raise ModelError("E-DAT-021", problem, remedy, part=f"robot {description.name!r}")

@@ -256,7 +256,7 @@ def _methods(
         lacks = "external forces" if loaded and order == 1 else f"order {order}"
         problem = f"method {method!r} does not support {lacks}"
         raise InputError("E-CALL-069", problem, f"use {_names(able)}", part=function)
-    remedy = f"use {_names(allowed)}"
+    remedy = f"use {_names(allowed)}" if allowed else MOVABLE
     if fit[method]:
         problem = f"method {method!r} does not support robot {model.name!r}: {fit[method]}"
         raise ModelError("E-CALL-070", problem, remedy, part=function)
@@ -274,6 +274,13 @@ def check_inertia(model: Model, function: str) -> None:
         raise _lacking(model, function, reason, massless=True)
 
 
+MOVABLE = (
+    "attach mass and inertia to the link that the joint moves (`attach`), give the joint an "
+    "armature, or lock it (`lock`)"
+)
+"""Remedy for a joint that moves no inertia."""
+
+
 def _lacking(model: Model, function: str, reason: str, *, massless: bool = False) -> ModelError:
     """Return the error for a function that no method computes for this robot.
 
@@ -281,10 +288,7 @@ def _lacking(model: Model, function: str, reason: str, *, massless: bool = False
     """
     remedy = "load the robot with mimic=False" if model.mimics and not reason else ""
     if massless:
-        remedy = (
-            "attach mass and inertia to the link that the joint moves (`attach`), give the joint "
-            "an armature, or lock it (`lock`)"
-        )
+        remedy = MOVABLE
     problem = f"robot {model.name!r}: {reason or f'this function does not support {_bound(model)}'}"
     return ModelError("E-CALL-067", problem, remedy, part=function)
 
@@ -443,10 +447,10 @@ def checked_point(at: Any) -> Any:
 
 
 class Recent(dict[_Key, _Value]):
-    """A cache of the latest `MOST_KEPT` entries, so that the code of a robot cannot grow forever.
+    """A cache of the latest `MOST_KEPT` entries, which limits the memory for a robot's code.
 
-    For example, each new point `at` of a Jacobian and each new controller of a rollout compiles
-    code. The oldest entry is removed first, and compiled again if it is needed later.
+    For example, new code is compiled for each point `at` of a Jacobian and for each controller of a
+    rollout. The oldest entry is removed first, and is compiled again if it is needed later.
     """
 
     def __setitem__(self, key: _Key, value: _Value) -> None:

@@ -47,8 +47,8 @@ satisfy the loop equations.
 """
 
 BRANCH = 1e-3
-"""Maximum allowed change (rad or m) of a coordinate of the initial q when the loops are closed. A
-larger change means that the closed configuration is on another branch than the given q."""
+"""Largest allowed change (rad or m) of any coordinate of the initial q when the loops are closed.
+After a larger change, the closed configuration is on a different branch from the given q."""
 
 
 # User-defined closure functions ------------------------------------------------------------------

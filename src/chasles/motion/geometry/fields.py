@@ -32,8 +32,8 @@ SIMILAR = 1e-6
 """Tolerance for duplicate contacts: maximum difference between their positions (m) and normals."""
 
 PEAK = 0.02
-"""Sine of an angle. A corner of the height field is a peak, and can touch a shape, if none of the
-edges at this corner rises toward the contact normal by more than this angle."""
+"""Sine of the largest angle by which the edges at a peak may rise toward the contact normal. Only
+corners of the height field that are peaks can touch a shape."""
 
 CLOSEST = 8
 """Number of closest triangles that are checked for contact with a ball."""

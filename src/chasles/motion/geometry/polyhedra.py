@@ -24,8 +24,8 @@ an edge by this fraction of the size of the bodies. A contact normal may point i
 angle (rad)."""
 
 LEANS = 1e-3
-"""Sine of the largest angle by which the edges at a corner may point into a face. Within this
-angle, the corner belongs to the contact patch."""
+"""Angle tolerance (as a sine) for corners in a contact patch. A corner belongs to the patch if none
+of its edges points into the face of the patch by more than this angle."""
 
 PARALLEL = 1e-6
 """Sine of the largest angle between edges that are treated as parallel. Parallel edges have

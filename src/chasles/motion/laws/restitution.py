@@ -62,9 +62,9 @@ class ImpactLaw(Protocol):
         Raises
         ------
         InputError
-            If an array does not have the documented shape, if W or `zeta` is not finite, if W[2, 2]
-            is not positive although the bodies approach, or, for `Sticking`, if the point cannot
-            both stop slipping and rebound.
+            If an array does not have the documented shape, or if W or `zeta` is not finite. If the
+            bodies approach each other and W[..., 2, 2] is not positive. For `Sticking`, if no
+            impulse can both stop the slip and make the point rebound.
         ArgumentError
             If `zeta` is not an array of real numbers.
 
@@ -96,9 +96,9 @@ class ImpactLaw(Protocol):
         Raises
         ------
         InputError
-            If an array does not have the documented shape, if W or `zeta` is not finite, if W[2, 2]
-            is not positive although the bodies approach, or, for `Sticking`, if the point cannot
-            both stop slipping and rebound.
+            If an array does not have the documented shape, or if W or `zeta` is not finite. If the
+            bodies approach each other and W[..., 2, 2] is not positive. For `Sticking`, if no
+            impulse can both stop the slip and make the point rebound.
         ArgumentError
             If `zeta` is not an array of real numbers.
 
@@ -256,8 +256,8 @@ class Newton(_Slipping):
         Raises
         ------
         InputError
-            If an array does not have the documented shape, if W or `zeta` is not finite, or if W[2,
-            2] is not positive although the bodies approach.
+            If an array does not have the documented shape, or if W or `zeta` is not finite. If the
+            bodies approach each other and W[..., 2, 2] is not positive.
         ArgumentError
             If `zeta` is not an array of real numbers.
 

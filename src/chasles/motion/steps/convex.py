@@ -617,11 +617,14 @@ class Newton:
         along = [x for near in slots for x in near.directions]
         return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along, dry)
 
-    def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope, exact: Number = 0.0) -> Refined:
+    def part_step(
+        self, v: np.ndarray, g: np.ndarray, slope: Slope, exact: Number = 0.0, late: Number = 0.0
+    ) -> Refined:
         """Take a Newton step from v with gradient g, shortened by a line search (`_part`).
 
         The step uses the regularized law of dry friction (`Dry.impulse`). If `exact` is 1, a full
-        step with the exact law is taken instead.
+        step with the exact law is taken instead. If `late` is 1, the regularized law at the end of
+        the step is zero at rest, so that its impulses never add energy.
         """
         at = self.velocities(v)
         slots = [
@@ -634,7 +637,7 @@ class Newton:
         part = select(exact, 1.0, self._part(v, d, g, at, along))
         turned = [x for near in slots for x in near.directions]
         ends = [
-            rub._replace(impulse=select(exact, rub.impulse, center))
+            rub._replace(impulse=select(exact, rub.impulse, (1.0 - late) * center))
             for rub, center in zip(dry, self.rubs, strict=True)
         ]
         return self._found(v + part * d, _ahead(at, along, part), turned, ends, exact)

@@ -60,6 +60,7 @@ from chasles.motion.steps.bouncing import Free, bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.closing import Reduction, closed, reduction
 from chasles.motion.steps.convex import Newton, Problem
+from chasles.motion.steps.impulses import NORMAL
 from chasles.motion.steps.lines import (
     Row,
     drawn,
@@ -314,13 +315,16 @@ class Steps:
         inverse = 1.0 / diagonal
         moved = p - H @ v  # momentum added by smooth forces
         added = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
-        scale = np.sum(p * p * inverse) + added
+        scale: Number = np.sum(p * p * inverse) + added
         stops = joint_stops(scene.limits, q, mass, dt)
         stops += line_stops(self._lines, dt) if scene.stopped else []
         if loops is not None:
             stops, dry = loops.stops(M, stops), loops.dry(M, dry)
         else:
             dry = gathered(dry, lambda k: mass[k, k])
+        for stop in stops:  # momentum that brings a joint back to its limit
+            back = maximum(0.0, stop.bound)
+            scale = scale + NORMAL * stop.term.stiffness * back * back
         self._problem = Problem(H, p, inverse, scale, carriers, touches, stops, dry, tuple(places))
         kept = [H, p, inverse, scale, *carriers, self.early, *(s.bound for s in stops)]
         kept += [self._missed, *(s.weight for s in stops), *(part.stiffness for part in dry)]
@@ -525,11 +529,12 @@ class Steps:
         hooks = (apart.solve, apart.search) if apart else (None, None)
         newton = Newton(problem, list(held), fixed, list(rubs), tolerance, *hooks)
         # States whose regularized problem is solved take a step with the exact law.
-        exact = less_equal(memory[2], tolerance) if problem.dry else 0.0
+        late = less_equal(PATIENT, after) if problem.dry else 1.0
+        exact = less_equal(memory[2], tolerance) * (1.0 - late) if problem.dry else 0.0
         slope = Slope(*(select(exact, 1.0, x) for x in slope)) if problem.dry else slope
-        found = newton.part_step(v, g, slope, exact)
+        found = newton.part_step(v, g, slope, exact, late)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
-        converged = found.solved(tolerance, less_equal(PATIENT, after) if problem.dry else 1.0)
+        converged = found.solved(tolerance, late)
         status = maximum(converged, final) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
         failed = less(2.5, status)
