@@ -80,6 +80,9 @@ ROUNDING = 1e-3
 """Relative velocity below which a held combination of coordinates is at rest, relative to the
 tolerance for the residual."""
 
+GAIN = 1e-12
+"""Tolerance for positive work of dry friction, relative to the reference energy."""
+
 ROUNDS = 12
 """Number of rounds of the line search, each with two evaluations of the directional derivative
 of the cost along the step."""
@@ -379,13 +382,19 @@ class Newton:
         directions: list[Number],
         dry: Sequence[Rubbed],
         exact: Number = 1.0,
+        late: Number = 0.0,
     ) -> Refined:
         """Return the result of a Newton step that ends at the joint velocities v.
 
         `at` contains the corresponding velocities of the potential contact points, and `dry` the
         dry friction at the end of the step. `exact` is 1 if the step used the exact law of dry
-        friction, and 0 if the step used a regularized law.
+        friction, and 0 if the step used a regularized law. If `late` is 1, dry friction that would
+        add energy follows a regularized law without an impulse at rest.
         """
+        dry = [
+            rub._replace(impulse=select(late * self._gains(of, rub, v), 0.0, rub.impulse))
+            for of, rub in zip(self.p.dry, dry, strict=True)
+        ]
         impulses, ends = self._impulses(at), [rub.impulse for rub in dry]
         loads = self._rubbed(self._smooth(v, impulses), v, ends, combined=True)
         rubs: list[Number] = []
@@ -406,6 +415,11 @@ class Newton:
         g = self._rubbed(loads, v, rubs, combined=False)
         pushes = [linear[2] for linear, _ in impulses]
         return Refined(v, g, self.residual(g), pushes, directions, rubs, pending)
+
+    def _gains(self, dry: Dry, rub: Rubbed, v: np.ndarray) -> Number:
+        """Return 1 if dry friction does positive work at the velocities v, else 0."""
+        u = speed_along(dry.row, v)
+        return less(GAIN * self.p.scale, dry.impulse(rub.impulse, u) * u)
 
     def residual(self, gradient: np.ndarray) -> Number:
         """Return the norm of the unbalanced momentum, relative to the reference momentum."""
@@ -623,8 +637,8 @@ class Newton:
         """Take a Newton step from v with gradient g, shortened by a line search (`_part`).
 
         The step uses the regularized law of dry friction (`Dry.impulse`). If `exact` is 1, a full
-        step with the exact law is taken instead. If `late` is 1, the regularized law at the end of
-        the step is zero at rest, so that its impulses never add energy.
+        step with the exact law is taken instead. If `late` is 1, no impulse at the end of the step
+        adds energy (`_found`).
         """
         at = self.velocities(v)
         slots = [
@@ -637,10 +651,10 @@ class Newton:
         part = select(exact, 1.0, self._part(v, d, g, at, along))
         turned = [x for near in slots for x in near.directions]
         ends = [
-            rub._replace(impulse=select(exact, rub.impulse, (1.0 - late) * center))
+            rub._replace(impulse=select(exact, rub.impulse, center))
             for rub, center in zip(dry, self.rubs, strict=True)
         ]
-        return self._found(v + part * d, _ahead(at, along, part), turned, ends, exact)
+        return self._found(v + part * d, _ahead(at, along, part), turned, ends, exact, late)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
         """Split a flat list of sliding directions into one list per contact."""

@@ -529,12 +529,12 @@ class Steps:
         hooks = (apart.solve, apart.search) if apart else (None, None)
         newton = Newton(problem, list(held), fixed, list(rubs), tolerance, *hooks)
         # States whose regularized problem is solved take a step with the exact law.
-        late = less_equal(PATIENT, after) if problem.dry else 1.0
-        exact = less_equal(memory[2], tolerance) * (1.0 - late) if problem.dry else 0.0
+        enough = less_equal(PATIENT, after) if problem.dry else 1.0
+        exact = less_equal(memory[2], tolerance) if problem.dry else 0.0
         slope = Slope(*(select(exact, 1.0, x) for x in slope)) if problem.dry else slope
-        found = newton.part_step(v, g, slope, exact, late)
+        found = newton.part_step(v, g, slope, exact, enough)
         fine, final = less_equal(found.residual, LARGEST), less_equal(MOST, after)
-        converged = found.solved(tolerance, late)
+        converged = found.solved(tolerance, enough)
         status = maximum(converged, final) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
         failed = less(2.5, status)
