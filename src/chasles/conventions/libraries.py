@@ -709,8 +709,9 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
-        problem = f"{at} is reversed; the library does not support reversed joints"
-        raise ModelError("E-CONVENTION-001", problem, "reverse the joint, or lock it", part=library)
+        problem = f"the library does not support reversed joints, such as {at}"
+        remedy = "exchange the joint's parent and child, or lock the joint"
+        raise ModelError("E-CONVENTION-001", problem, remedy, part=library)
     if data.kind not in rows:
         why = data.traits.elsewhere.get(library, f"it supports {', '.join(rows)}")
         problem = (

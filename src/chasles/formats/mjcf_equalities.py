@@ -192,8 +192,8 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
     if gears is None:
         raise equality.error(
             "E-MJCF-005",
-            "equalities of spatial tendons are not supported",
-            "remove it from the file",
+            "equality constraints on spatial tendons are not supported",
+            "remove the equality from the file",
         )
     return gears
 

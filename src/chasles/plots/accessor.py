@@ -110,7 +110,7 @@ class Plots:
         q : array_like, shape (n, nq)
             Joint positions (rad or m).
         qd : array_like, shape (n, nv)
-            Joint velocities.
+            Joint velocities (rad/s or m/s).
         t : array_like, shape (n,), optional
             Times (s). Default: row indices.
         axes : matplotlib Axes, optional

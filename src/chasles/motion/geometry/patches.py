@@ -47,8 +47,9 @@ LEVEL = 1e-3
 in contact, and maximum difference between gaps, relative to the size of the bodies."""
 
 ALONG = 0.99
-"""Smallest cosine of the angle between the normal of a contact in a patch and the contact
-direction. If one body is inside the other, this condition excludes contacts at other faces."""
+"""Threshold for the cosine of the angle between the normal of a contact and the contact direction
+of its patch. Contacts below the threshold are discarded. If one body is inside the other, such
+contacts are at faces that point elsewhere."""
 
 SAME = 1e-9
 """Tolerance for distances, relative to the size of the bodies. Points of a patch that are closer
