@@ -143,7 +143,6 @@ ODD: dict[str, Callable[[], chasles.Robot]] = {
 }
 
 UNCHECKED = {
-    "a massless link between": "times its inertia",
     "limits far away": "times its inertia",
     "a feather that carries a rock": "times its inertia",
     "a rock that carries a feather": "the mass matrix has a condition number of",

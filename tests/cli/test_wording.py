@@ -82,6 +82,8 @@ SPOKEN = {
     "E-MOTION-099": "no command takes a torque for each step",
     "E-MOTION-190": "a scenario names its controllers",
     "E-MOTION-197": "no command takes tensors",
+    "E-CALL-423": "commands load the robot",
+    "E-LOOP-043": "commands take independent coordinates by position",
     "E-MOTION-206": "no command takes model parameters",
     "E-MOTION-209": "no command takes model parameters",
     "E-MOTION-212": "no command saves a batch",

@@ -74,7 +74,7 @@ def loaded(path: Path) -> chasles.Robot:
 def is_arm(path: Path) -> bool:
     try:
         bodies = loaded(path).model.bodies
-    except ModelError:
+    except (ModelError, chasles.errors.LeftOutWarning):
         return False
     return bool(bodies) and all(
         body.parent == k - 1 and body.joint.nv == 1 and body.follow is None
